@@ -1,0 +1,337 @@
+"""The value objects that hooks take and return, and that signals carry.
+
+All are frozen, made with keywords, and refuse a value that cannot be right where it is made. None holds conversation
+text except `Injection.text` and `Respawn.catch_up`, which are hidden from `repr` so that neither reaches a log.
+"""
+
+from __future__ import annotations
+
+import math
+import uuid
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from ccc_hookspecs.errors import InvalidValueError
+
+Engine: TypeAlias = str
+AttributionVerdict: TypeAlias = Literal["fresh", "stale", "unknown"]
+IdlenessVerdict: TypeAlias = Literal["idle", "busy", "unknown"]
+Rung: TypeAlias = Literal["judge", "identity", "settle", "freeze", "rejudge", "terminate", "kill", "released"]
+
+
+def _require(condition: bool, owner: object, name: str, expected: str) -> None:
+    if not condition:
+        raise InvalidValueError(type(owner).__name__, name, getattr(owner, name), expected)
+
+
+def is_uuid(value: object) -> bool:
+    """True when `value` is a UUID in its canonical 36-character text form, in either case."""
+    if not isinstance(value, str) or len(value) != 36:
+        return False
+    try:
+        return str(uuid.UUID(value)) == value.lower()
+    except ValueError:
+        return False
+
+
+def _check_uuid(owner: object, *names: str) -> None:
+    for name in names:
+        _require(is_uuid(getattr(owner, name)), owner, name, "a UUID such as 72350742-dff3-4ee0-a645-6602d6d2b86e")
+
+
+def _check_path(owner: object, *names: str) -> None:
+    for name in names:
+        value = getattr(owner, name)
+        _require(value is None or (isinstance(value, Path) and value.is_absolute()), owner, name, "an absolute pathlib.Path or None")
+
+
+def _check_seconds(owner: object, *names: str) -> None:
+    for name in names:
+        value = getattr(owner, name)
+        good = value is None or (isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0)
+        _require(good, owner, name, "a finite number of seconds, 0 or more, or None")
+
+
+def _check_text(owner: object, *names: str) -> None:
+    for name in names:
+        value = getattr(owner, name)
+        _require(isinstance(value, str) and bool(value.strip()), owner, name, "a text that is not empty")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentInput:
+    """One input that was written to a headless's FIFO.
+
+    `message_id` is the `uuid` of the FIFO line, which Claude Code makes the `uuid` of the transcript record (measured
+    on eight releases from 2.0.42 to 2.1.332). `sent_at` is seconds since the epoch, or None when the host does not know.
+    """
+
+    message_id: str
+    sent_at: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_uuid(self, "message_id")
+        _check_seconds(self, "sent_at")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Headless:
+    """A `claude -p` process that a host spawned and feeds through a FIFO.
+
+    `session_id`: the session it is registered under in the host.
+    `pid`: > 0. `start_time`: what `ccc_hookspecs.processes.start_time(pid)` gave right after the spawn; with `pid` it is
+    the process's identity. None means that the host cannot tell, and then the process is never signalled.
+    `engine`: `claude`, or another engine's name, of which nothing is changed.
+    `fifo`, `stdout_log`, `cwd`: absolute paths, or None when the host does not know.
+    `sent`: the inputs written to it, oldest first; at least those that it may not have acknowledged yet.
+    `spawned_at`: seconds since the epoch, by the host's clock at the spawn.
+    `resumed`: True when it was started with `--resume`, False when it began the session, None when unknown.
+    `transcript_size`: bytes the transcript had right before the spawn, when the host noted it.
+    `config_dir`: the `CLAUDE_CONFIG_DIR` it was started with, when it was set to something.
+    `owned`: False when another process of the host is responsible for it; such a headless is only looked at.
+    """
+
+    session_id: str
+    pid: int
+    start_time: float | None
+    engine: Engine = "claude"
+    fifo: Path | None = None
+    stdout_log: Path | None = None
+    cwd: Path | None = None
+    sent: tuple[SentInput, ...] = ()
+    spawned_at: float | None = None
+    resumed: bool | None = None
+    transcript_size: int | None = None
+    config_dir: Path | None = None
+    owned: bool = True
+
+    def __post_init__(self) -> None:
+        _check_uuid(self, "session_id")
+        _require(isinstance(self.pid, int) and not isinstance(self.pid, bool) and self.pid > 0, self, "pid", "a process id above 0")
+        _check_seconds(self, "start_time", "spawned_at")
+        _check_text(self, "engine")
+        _check_path(self, "fifo", "stdout_log", "cwd", "config_dir")
+        _require(
+            self.transcript_size is None or self.transcript_size >= 0, self, "transcript_size", "a number of bytes, 0 or more, or None"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Injection:
+    """A text about to go into a headless. `message_id` becomes the FIFO line's `uuid`."""
+
+    session_id: str
+    text: str = field(repr=False)
+    message_id: str
+    headless: Headless
+
+    def __post_init__(self) -> None:
+        _check_uuid(self, "session_id", "message_id")
+        _require(isinstance(self.text, str), self, "text", "a str")
+        _require(
+            self.headless.session_id == self.session_id, self, "session_id", f"the headless's own session id {self.headless.session_id}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalLaunch:
+    """A terminal about to be opened on a session. `headless` is the session's headless, or None when it has none."""
+
+    session_id: str
+    headless: Headless | None = None
+    cwd: Path | None = None
+
+    def __post_init__(self) -> None:
+        _check_uuid(self, "session_id")
+        _check_path(self, "cwd")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tick:
+    """One beat of the host's ticker. `number` counts from 1; `monotonic` is `time.monotonic()` at its start; `interval` is in seconds."""
+
+    number: int
+    monotonic: float
+    interval: float
+
+    def __post_init__(self) -> None:
+        _require(self.number >= 1, self, "number", "a count from 1")
+        _check_seconds(self, "monotonic", "interval")
+
+
+# --- what `pre_inject` may answer ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deliver:
+    """Write the text to this headless. The same as answering None, but it ends the search for an answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Respawn:
+    """The headless is gone and `released`: start a fresh `claude --resume` and give it the text.
+
+    `catch_up` holds the turns that the fresh process's branch lacks, as one text ready for the model; the host puts it
+    as the first text block of the same message, before the person's own text. None when nothing is lacking.
+    `catch_up_turns` are the `uuid`s of the prompts given back in it.
+    """
+
+    reason: str
+    catch_up: str | None = field(default=None, repr=False)
+    catch_up_turns: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_text(self, "reason")
+        _require(bool(self.catch_up_turns) <= (self.catch_up is not None), self, "catch_up_turns", "none when there is no catch_up")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """Keep the text, in order and durably, and ask again on the next tick.
+
+    `signs`: what the hold waits for. `lingering`: True when only work that may never end is left (a background server,
+    an armed wake-up), so that a person may want to overrule. `cost`: what is lost when a person overrules.
+    """
+
+    reason: str
+    signs: tuple[str, ...] = ()
+    lingering: bool = False
+    cost: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_text(self, "reason")
+
+
+Decision: TypeAlias = Deliver | Respawn | Hold
+"""Everything `pre_inject` may answer besides None."""
+
+
+# --- what signals carry -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignRecord:
+    """A conversation record that another writer appended after the headless had loaded the session.
+
+    `offset`: byte position of its line in the transcript. `entrypoint`: as Claude Code wrote it (`cli`, `sdk-cli`, ...), or None.
+    """
+
+    uuid: str | None
+    type: str
+    entrypoint: str | None
+    offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What decided: both verdicts with their evidence. `signs` are short texts in a fixed vocabulary, without conversation text."""
+
+    attribution: AttributionVerdict
+    attribution_reason: str
+    idleness: IdlenessVerdict
+    signs: tuple[str, ...] = ()
+    foreign: tuple[ForeignRecord, ...] = ()
+    lost: tuple[str, ...] = ()
+    transcript_size: int | None = None
+    log_size: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A retirement that is about to be tried (signal `retirement_proposed`); a subscriber may answer a `Veto`."""
+
+    headless: Headless
+    mechanism: str
+    reason: str
+    facts: Facts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Veto:
+    """A subscriber's answer to `retirement_proposed`: keep this process. `reason` is reported."""
+
+    reason: str
+
+    def __post_init__(self) -> None:
+        _check_text(self, "reason")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retirement:
+    """A headless was retired and is confirmed gone. `rung` is the last step needed, `seconds` the time from verdict to exit."""
+
+    headless: Headless
+    mechanism: str
+    reason: str
+    facts: Facts
+    rung: Rung
+    seconds: float
+    exit_code: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deferral:
+    """A headless should go, but is busy or may be: it is asked again. `since` is seconds since the epoch of the first time."""
+
+    headless: Headless
+    mechanism: str
+    reason: str
+    facts: Facts
+    since: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A headless was looked at and kept, for this reason."""
+
+    headless: Headless
+    mechanism: str
+    reason: str
+    facts: Facts | None = None
+    would_retire: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetirementFailure:
+    """A retirement that began and did not end in a confirmed exit. No second writer may be started while the process lives."""
+
+    headless: Headless
+    mechanism: str
+    reason: str
+    rung: Rung
+    facts: Facts | None = None
+
+
+Outcome: TypeAlias = Retirement | Deferral | Kept | RetirementFailure
+"""How one look at one headless ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldInjection:
+    """An injection is kept back. `since` is seconds since the epoch of its first hold."""
+
+    session_id: str
+    message_id: str
+    hold: Hold
+    since: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Respawned:
+    """A fresh headless took over. `retired` is the process it replaces; `message_id` the message that asked for it."""
+
+    headless: Headless
+    retired: Headless
+    reason: str
+    message_id: str | None = None
+    catch_up_turns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginFailure:
+    """One plugin's hook call or one subscriber raised. `where` is the hook's or signal's name."""
+
+    plugin: str
+    where: str
+    error: str
