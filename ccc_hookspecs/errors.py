@@ -26,7 +26,8 @@ class InvalidValueError(CccError, ValueError):
 class ConfigError(CccError):
     """A configuration file or environment variable that cannot be used.
 
-    Attributes: `source` (path or variable name), `key` (dotted, or None), `value` (as given, or None), `nearest` (the nearest known key, or None).
+    Attributes: `source` (path or variable name), `key` (dotted, or None), `value` (as given, or None), `nearest` (the nearest
+    known key, or None).
     """
 
     def __init__(

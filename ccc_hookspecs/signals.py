@@ -23,25 +23,29 @@ namespace = Namespace()
 
 retirement_proposed = namespace.signal(
     "retirement_proposed",
-    doc="A headless is about to be retired; `event` is a Proposal. Sent with the session's lock held, before anything is signalled. A receiver may return Veto(reason=...): then the process is kept.",
+    doc="A headless is about to be retired; `event` is a Proposal. Sent with the session's lock held, before anything is "
+    "signalled. A receiver may return Veto(reason=...): then the process is kept.",
 )
 headless_retired = namespace.signal(
     "headless_retired", doc="A headless was retired and its exit is confirmed; `event` is a Retirement. Sent once for a process."
 )
 retirement_deferred = namespace.signal(
     "retirement_deferred",
-    doc="A headless should go but is busy, or may be; `event` is a Deferral with the signs. Sent when the deferral begins and when its signs change.",
+    doc="A headless should go but is busy, or may be; `event` is a Deferral with the signs. Sent when the deferral begins and "
+    "when its signs change.",
 )
 headless_kept = namespace.signal(
     "headless_kept",
-    doc="A headless was considered for retirement and is kept; `event` is a Kept with the reason. Sent when the reason is new for that process.",
+    doc="A headless was considered for retirement and is kept; `event` is a Kept with the reason. Sent when the reason is new "
+    "for that process.",
 )
 retirement_failed = namespace.signal(
     "retirement_failed", doc="A retirement began and the process did not exit, or could not be signalled; `event` is a RetirementFailure."
 )
 injection_held = namespace.signal(
     "injection_held",
-    doc="A text is kept back until the stale headless is idle; `event` is a HeldInjection. Sent when the hold begins and when its signs change.",
+    doc="A text is kept back until the stale headless is idle; `event` is a HeldInjection. Sent when the hold begins and when "
+    "its signs change.",
 )
 headless_respawned = namespace.signal(
     "headless_respawned",

@@ -1,0 +1,299 @@
+"""The plugin manager: the typed face through which a host finds, switches and calls plugins.
+
+manager = PluginManager()
+manager.load()                                   # entry points of the group `ccc.plugins`, as the configuration says
+decision = manager.pre_inject(ccc, injection)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import logging
+import re
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+from types import ModuleType
+from typing import Final, Literal, TypeAlias
+
+from ccc_hookspecs.config import BLOCK_VARIABLE, Config, EffectiveSetting, PluginSettings, load_config, table_of
+from ccc_hookspecs.errors import ConfigError, PluginLoadError
+from ccc_hookspecs.isolation import HOOKS, Chain, Solo, Trace, chains, report, run, solo
+from ccc_hookspecs.settings import nearest
+from ccc_hookspecs.specs import Host
+from ccc_hookspecs.values import Decision, Deliver, Injection, TerminalLaunch, Tick
+
+log = logging.getLogger(__name__)
+
+GROUP: Final = "ccc.plugins"
+"""The entry-point group that is searched for plugins."""
+
+BY_HAND: Final = "registered by the host"
+
+PluginState: TypeAlias = Literal["active", "blocked", "disabled", "broken"]
+_DELIVER: Final = Deliver()
+_NOBODY: Final[Mapping[str, Chain]] = {hook: Chain(hook) for hook in HOOKS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginStatus:
+    """One plugin as the manager knows it.
+
+    `state`: `active` (called), `blocked` (by name, never imported), `disabled` (by its flag or at run time) or `broken` (could
+    not be imported, configured or registered). `source`: the entry point's module, or how it came in. `reason`: why it
+    is not active, None when it is. `distribution`: the name and version of what installed it, None when registered by hand.
+    """
+
+    name: str
+    state: PluginState
+    source: str
+    reason: str | None = None
+    distribution: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Entry:
+    """What the manager remembers of one plugin. `plugin` and `solo` are None until it was imported and checked."""
+
+    name: str
+    source: str
+    point: EntryPoint | None = None
+    distribution: str | None = None
+    plugin: object = None
+    solo: Solo | None = None
+    state: PluginState = "disabled"
+    reason: str | None = None
+
+    def status(self) -> PluginStatus:
+        return PluginStatus(name=self.name, state=self.state, source=self.source, reason=self.reason, distribution=self.distribution)
+
+
+class PluginManager:
+    """Finds plugins, switches them and calls their hooks. Every method may be called from any thread.
+
+    A hook call uses the plugins that were active when it began. Nothing that a plugin raises leaves a hook call.
+    `trace`, when set, is called with one line for each hook call of each plugin: the hook, the plugin, its answer
+    (never conversation text) and the time it took.
+    """
+
+    def __init__(self, config: Config | None = None, *, trace: Trace | None = None) -> None:
+        self.config = config if config is not None else Config()
+        self.trace = trace
+        self._configured = config is not None
+        self._lock = threading.RLock()
+        self._entries: dict[str, _Entry] = {}
+        self._settings: dict[str, PluginSettings] = {}
+        self._chains: Mapping[str, Chain] = _NOBODY
+
+    # --- finding plugins ------------------------------------------------------------------------------------------------
+
+    def load(self, config: Config | None = None) -> tuple[PluginStatus, ...]:
+        """Load every entry point of the group `ccc.plugins` that is neither blocked nor switched off; returns `plugins()`.
+
+        `config`: what `load_config` gave; None means the constructor's, and without one reads it now. A plugin that cannot
+        be imported, configured or registered is `broken`, is reported, and the others are loaded. May be repeated: names
+        that are known already stay as they are, but for a block or a flag that now switches them off.
+
+        Raises `ConfigError` when the configuration names a plugin that is neither installed nor registered, or when a
+        plugin's own settings are wrong, since a misspelt setting must not switch a protection off silently.
+        """
+        with self._lock:
+            self._use(config)
+            points = tuple(_entry_points())
+            known = {point.name for point in points} | set(self._entries)
+            self.config.check(known)
+            for name in sorted(self.config.blocked - known):
+                log.warning("CCC_PLUGINS_BLOCK names %s, which is not installed; the nearest is %s", name, nearest(name, known))
+            for point in points:
+                self._offer(point)
+            return self.plugins()
+
+    def register(self, plugin: object, name: str) -> PluginStatus:
+        """Register a module or object by hand, under the same switches as an entry point of that name.
+
+        A plugin that is known already, under whatever name, is left as it is. To give it settings, hand the configuration to
+        the constructor and register it before `load`, which refuses settings of plugins it does not know. Raises
+        `PluginLoadError` when the name is empty or belongs to another plugin, `ConfigError` as `load` does.
+        """
+        if not name.strip():
+            raise PluginLoadError(name, "a plugin needs a name")
+        with self._lock:
+            entry = self._find(plugin) or self._entries.get(name)
+            if entry is None or (entry.state == "broken" and entry.plugin is not plugin):
+                entry = _Entry(name=name, source=BY_HAND, plugin=plugin)
+                self._admit(entry)
+            elif entry.plugin is not None and entry.plugin is not plugin:
+                raise PluginLoadError(name, f"the name belongs to another plugin ({entry.source})")
+            return entry.status()
+
+    # --- switching ------------------------------------------------------------------------------------------------------
+
+    def enable(self, name: str) -> PluginStatus:
+        """Switch a plugin on, whatever its flag says; imports and configures it when that has not been done.
+
+        Raises `PluginLoadError` when there is no such plugin or it is blocked, `ConfigError` as `load` does.
+        """
+        with self._lock:
+            entry = self._known(name)
+            if entry.state == "blocked":
+                raise PluginLoadError(name, f"{entry.reason}, so it cannot be enabled")
+            if entry.state != "active":
+                self._activate(entry)
+            return entry.status()
+
+    def disable(self, name: str) -> PluginStatus:
+        """Switch a plugin off; its hooks are not called again after this returns, except by calls that had begun before.
+
+        Raises `PluginLoadError` when there is no such plugin.
+        """
+        with self._lock:
+            entry = self._known(name)
+            if entry.state == "active":
+                entry.state, entry.reason = "disabled", "disabled at run time"
+                self._chains = self._chained()
+            return entry.status()
+
+    def plugins(self) -> tuple[PluginStatus, ...]:
+        """Every plugin the manager knows, in the order it learned of them."""
+        with self._lock:
+            return tuple(entry.status() for entry in self._entries.values())
+
+    def effective(self) -> tuple[EffectiveSetting, ...]:
+        """The configuration in force: a row for each plugin's flag and for each key of the settings built so far."""
+        with self._lock:
+            flags = tuple(_flag_row(self.config, name) for name in self._entries)
+            tables = (self.config.ticker_settings, *self._settings.values())
+            return flags + tuple(row for table in tables for row in table.effective())
+
+    # --- the hooks ------------------------------------------------------------------------------------------------------
+
+    def pre_inject(self, ccc: Host, injection: Injection) -> Decision:
+        """Ask what to do with a text: the first answer of a plugin, `Deliver()` when none has one. See `specs.pre_inject`."""
+        decision: Decision | None = run(self._chains["pre_inject"], {"ccc": ccc, "injection": injection}, self.trace)
+        return decision if decision is not None else _DELIVER
+
+    def on_terminal_launch(self, ccc: Host, launch: TerminalLaunch) -> None:
+        """Tell every plugin that a terminal is about to start; returns when all have returned. See `specs.on_terminal_launch`."""
+        run(self._chains["on_terminal_launch"], {"ccc": ccc, "launch": launch}, self.trace)
+
+    def on_tick(self, ccc: Host, tick: Tick) -> None:
+        """Give every plugin this tick. See `specs.on_tick`."""
+        run(self._chains["on_tick"], {"ccc": ccc, "tick": tick}, self.trace)
+
+    # --- inside, all with the lock held ---------------------------------------------------------------------------------
+
+    def _use(self, config: Config | None) -> None:
+        if config is not None or not self._configured:
+            self.config, self._configured = config or load_config(), True
+        if self.config.trace and self.trace is None:
+            self.trace = _to_stderr
+        for entry in self._entries.values():
+            if (off := self._off(entry.name)) is not None:
+                entry.state, entry.reason = off
+        self._chains = self._chained()
+
+    def _off(self, name: str) -> tuple[PluginState, str] | None:
+        """The state and the reason of a plugin that the configuration switches off, else None."""
+        if name in self.config.blocked:
+            return "blocked", f"blocked by {BLOCK_VARIABLE}"
+        flag = self.config.flag(name)
+        return None if flag.value else ("disabled", f"its flag is off ({flag.source})")
+
+    def _offer(self, point: EntryPoint) -> None:
+        distribution = f"{point.dist.name} {point.dist.version}" if point.dist is not None else None
+        known = self._entries.get(point.name)
+        if known is None:
+            self._admit(_Entry(name=point.name, source=point.value, point=point, distribution=distribution))
+        elif known.source not in (point.value, BY_HAND):
+            log.warning("plugin %s of %s is left out: the name belongs to %s", point.name, distribution, known.source)
+
+    def _admit(self, entry: _Entry) -> None:
+        self._entries[entry.name] = entry
+        if (off := self._off(entry.name)) is not None:
+            entry.state, entry.reason = off
+        else:
+            self._activate(entry)
+
+    def _activate(self, entry: _Entry) -> None:
+        try:
+            if not self._prepare(entry):
+                return
+            entry.state, entry.reason = "active", None
+            self._chains = self._chained()
+        except ConfigError as error:
+            entry.state, entry.reason = "broken", str(error)
+            raise
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken plugin, whatever it raises, must not stop the others
+            entry.state, entry.reason = "broken", " ".join(f"{type(error).__name__}: {error}".split())
+            report(entry.name, "load", error)
+
+    def _prepare(self, entry: _Entry) -> bool:
+        """Import, check and configure; False when the plugin turns out to be one that is known under another name."""
+        if entry.plugin is None and entry.point is not None:
+            plugin = entry.point.load()
+            twin = self._find(plugin)
+            if twin is not None and twin is not entry:
+                entry.state, entry.reason = "disabled", f"the same plugin as {twin.name}"
+                return False
+            entry.plugin = plugin
+        if entry.solo is None:
+            checked = solo(entry.name, entry.plugin)
+            self._configure(entry)
+            entry.solo = checked
+        return True
+
+    def _configure(self, entry: _Entry) -> None:
+        configure = getattr(entry.plugin, "configure", None)
+        if configure is not None:
+            table = table_of(entry.name)
+            configure(self._settings.setdefault(table, self.config.settings_for(entry.name)))
+
+    def _chained(self) -> Mapping[str, Chain]:
+        return chains(entry.solo for entry in self._entries.values() if entry.state == "active" and entry.solo is not None)
+
+    def _find(self, plugin: object) -> _Entry | None:
+        """The entry of this very object, or of the entry point that names this module and was not imported yet."""
+        module = plugin.__name__ if isinstance(plugin, ModuleType) else None
+        for entry in self._entries.values():
+            if entry.plugin is plugin or (entry.plugin is None and module is not None and entry.source == module):
+                return entry
+        return None
+
+    def _known(self, name: str) -> _Entry:
+        if name not in self._entries:
+            near = nearest(name, self._entries)
+            raise PluginLoadError(name, "no such plugin" + (f"; did you mean {near}?" if near else ""))
+        return self._entries[name]
+
+
+def _entry_points() -> Iterator[EntryPoint]:
+    """The entry points of `GROUP`. Of two distributions of one name only the first on `sys.path` counts, as for imports."""
+    seen = set()
+    for distribution in importlib.metadata.distributions():
+        try:
+            name, points = _canonical(distribution.name), distribution.entry_points.select(group=GROUP)
+        except Exception:
+            log.warning("the metadata of an installed distribution cannot be read", exc_info=True)
+            continue
+        if name not in seen:
+            seen.add(name)
+            yield from points
+
+
+def _canonical(name: str) -> str:
+    """A distribution's name as it is compared: lower case, and one hyphen for any run of hyphens, dots and underscores."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _flag_row(config: Config, name: str) -> EffectiveSetting:
+    flag = config.flag(name)
+    return EffectiveSetting(key=f'plugins."{name}"', value=flag.value, source=flag.source, doc="Whether this plugin is called.")
+
+
+def _to_stderr(line: str) -> None:
+    # A closed or full stderr must not reach the hook call that is traced.
+    with contextlib.suppress(OSError, ValueError):
+        print(line, file=sys.stderr, flush=True)
