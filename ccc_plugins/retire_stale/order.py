@@ -1,0 +1,55 @@
+"""What a mechanism hands to `retirement`: which headless to end, and how to look at it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ccc_hookspecs.values import Facts, Headless
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+UNREADABLE = Facts(
+    attribution="unknown", attribution_reason="evidence could not be read", idleness="unknown", signs=("evidence could not be read",)
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """Which headless to retire, for whom and why, and how to look at it.
+
+    `judge`: look at it afresh; called twice or three times, the later ones while the process is stopped. `settled`:
+    whether the transcript holds every message that the log shows. `wanted`: None when the facts still ask for the
+    retirement, else the reason to keep. None of them may signal a process; one that raises leaves the process alone.
+    """
+
+    headless: Headless
+    mechanism: str
+    reason: str
+    judge: Callable[[], Facts]
+    settled: Callable[[], bool]
+    wanted: Callable[[Facts], str | None]
+
+    def facts(self) -> Facts:
+        """What `judge` says, or that everything is unknown."""
+        return self._ask(self.judge, UNREADABLE)
+
+    def is_settled(self) -> bool:
+        """What `settled` says, or False."""
+        return self._ask(self.settled, False)
+
+    def objection(self, facts: Facts) -> str | None:
+        """What `wanted` says, or that it is unknown."""
+        unknown: str | None = "unknown whether the retirement is still wanted"
+        return self._ask(lambda: self.wanted(facts), unknown)
+
+    def _ask(self, question: Callable[[], T], unknown: T) -> T:
+        try:
+            return question()
+        except Exception:  # evidence may fail in any way, and then it is unknown
+            log.warning("%s: session %s could not be looked at", self.mechanism, self.headless.session_id, exc_info=True)
+            return unknown

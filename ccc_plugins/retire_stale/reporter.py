@@ -1,0 +1,90 @@
+"""One log line and one signal for each outcome of a retirement, without repeating what was already said."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Any
+
+from blinker import NamedSignal
+
+from ccc_hookspecs.signals import emit, headless_kept, headless_retired, retirement_deferred, retirement_failed
+from ccc_hookspecs.values import Deferral, Kept, Outcome, Retirement, RetirementFailure
+
+log = logging.getLogger(__name__)
+
+REMEMBERED = 4096
+"""How many processes' deferrals, and how many kept reasons, a reporter remembers; past it an old one may be said again."""
+
+
+class Reporter:
+    """Says an outcome once. What it remembers is in memory only, so that a restarted host says it once more.
+
+    A retirement and a failure are always said. A deferral is said when it begins and when its reason or signs change,
+    a keeping when its reason is new for that process and mechanism.
+    """
+
+    def __init__(self, remembered: int = REMEMBERED) -> None:
+        self._lock = threading.Lock()
+        self._deferred = _Memory(remembered)
+        self._kept = _Memory(remembered)
+
+    def report(self, outcome: Outcome) -> bool:
+        """Log the outcome and send its signal; False when it was said before. Never raises what a subscriber raises."""
+        if not self._is_news(outcome):
+            return False
+        _log(outcome)
+        emit(_SIGNALS[type(outcome)], outcome.mechanism, outcome)
+        return True
+
+    def _is_news(self, outcome: Outcome) -> bool:
+        process = (outcome.headless.pid, outcome.headless.start_time, outcome.mechanism)
+        with self._lock:
+            if isinstance(outcome, Deferral):
+                return self._deferred.put(process, (outcome.reason, outcome.facts.signs))
+            self._deferred.forget(process)
+            return not isinstance(outcome, Kept) or self._kept.put((*process, outcome.reason, outcome.would_retire), True)
+
+
+class _Memory:
+    """A bounded mapping that forgets what was longest unused."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._items: OrderedDict[Hashable, Hashable] = OrderedDict()
+
+    def put(self, key: Hashable, value: Hashable) -> bool:
+        """Remember; True when that is new."""
+        known = self._items.pop(key, None)
+        self._items[key] = value
+        if len(self._items) > self._size:
+            self._items.popitem(last=False)
+        return known != value
+
+    def forget(self, key: Hashable) -> None:
+        self._items.pop(key, None)
+
+
+_SIGNALS: dict[type[Any], NamedSignal] = {
+    Retirement: headless_retired,
+    Deferral: retirement_deferred,
+    Kept: headless_kept,
+    RetirementFailure: retirement_failed,
+}
+
+
+def _log(outcome: Outcome) -> None:
+    headless = outcome.headless
+    extra = {"ccc_session": headless.session_id, "ccc_mechanism": outcome.mechanism, "ccc_reason": outcome.reason}
+    subject = (outcome.mechanism, headless.pid, headless.session_id)
+    if isinstance(outcome, Retirement):
+        took = (outcome.seconds, outcome.rung, outcome.exit_code)
+        log.info("%s: retired process %d of session %s: %s; %.3f s, by %s, exit code %s", *subject, outcome.reason, *took, extra=extra)
+    elif isinstance(outcome, Deferral):
+        log.info("%s: deferred process %d of session %s: %s; %s", *subject, outcome.reason, ", ".join(outcome.facts.signs), extra=extra)
+    elif isinstance(outcome, Kept):
+        log.debug("%s: kept process %d of session %s: %s", *subject, outcome.reason, extra=extra)
+    else:
+        log.warning("%s: failed at process %d of session %s: %s; at %s", *subject, outcome.reason, outcome.rung, extra=extra)

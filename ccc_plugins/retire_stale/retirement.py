@@ -1,0 +1,270 @@
+"""Ending one headless: the ladder from verdict to confirmed exit. The only code of the plugin that signals a process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+from ccc_hookspecs.signals import emit, retirement_proposed
+from ccc_hookspecs.specs import Host
+from ccc_hookspecs.values import Deferral, Facts, Kept, Outcome, Proposal, Retirement, RetirementFailure, Rung
+from ccc_plugins.retire_stale.deferrals import Deferrals
+from ccc_plugins.retire_stale.identity import child_exit_code, never_signalled, real_uid
+from ccc_plugins.retire_stale.journal import AlreadyClaimed, Attempt, Ending, Journal
+from ccc_plugins.retire_stale.order import Order
+from ccc_plugins.retire_stale.reporter import Reporter
+from ccc_plugins.retire_stale.settings import Settings
+from ccc_plugins.retire_stale.signalling import Handle
+from ccc_plugins.retire_stale.store import StoreError
+
+log = logging.getLogger(__name__)
+
+__all__ = ["ALREADY_EXITED", "Order", "is_gone", "retire", "thaw"]
+
+ALREADY_EXITED = "already exited"
+"""The reason of a `Kept` whose process was found gone: it is `released`, and a fresh one may be started."""
+
+SETTLE_LOOK_SECONDS = 0.02
+"""Seconds between two looks at whether the transcript has caught up with the log."""
+
+
+def retire(ccc: Host, order: Order, settings: Settings, journal: Journal, reporter: Reporter | None = None) -> Outcome:
+    """Retire an idle headless, or say why not; the outcome is logged and sent as a signal through `reporter`.
+
+    The caller holds the session's lock. `reporter` None says every outcome, also a repeated one.
+
+    `Retirement`: the process is gone and `released`. `Deferral`: it is busy or may be; it was left as it was found.
+    `Kept`: with the reason; with `ALREADY_EXITED` it is gone and `released` (see `is_gone`). `RetirementFailure`: it lives
+    although it was signalled, or could not be signalled.
+
+    Only the process of that pid and start time is signalled, and only after the intent is in the journal. It is never
+    reaped. One that somebody else had stopped is judged like any other: idle, it is woken to exit; else it stays stopped.
+    """
+    outcome = _Ladder(ccc, order, settings, journal).climb()
+    (reporter or Reporter()).report(outcome)
+    return outcome
+
+
+def is_gone(outcome: Outcome) -> bool:
+    """Whether the process is gone and `released` after this outcome, so that a fresh one may be started."""
+    return isinstance(outcome, Retirement) or (isinstance(outcome, Kept) and outcome.reason == ALREADY_EXITED)
+
+
+class _Ladder:
+    """One retirement. Each step answers the outcome that ends it, or None to go on."""
+
+    def __init__(self, ccc: Host, order: Order, settings: Settings, journal: Journal) -> None:
+        self._ccc, self._order, self._settings, self._journal = ccc, order, settings, journal
+        self._headless = order.headless
+        self._deferrals = Deferrals(journal.store)
+        self._facts: Facts | None = None
+        self._rung: Rung = "judge"
+        self._verdict_at = time.monotonic()
+        self._since = self._deferrals.since(order.headless) or time.time()
+        self._wake = True
+
+    def climb(self) -> Outcome:
+        with closing(Handle(self._headless.pid, self._headless.start_time)) as self._process:
+            steps = (self._check_identity, self._judge, self._propose, self._settle)
+            return next((outcome for step in steps if (outcome := step()) is not None), None) or self._end_recorded()
+
+    def _enter(self, rung: Rung) -> None:
+        self._rung = rung
+        log.debug("%s: process %d of session %s: %s", self._order.mechanism, self._headless.pid, self._headless.session_id, rung)
+
+    # --- before anything is signalled
+
+    def _check_identity(self) -> Outcome | None:
+        self._enter("identity")
+        if (reason := never_signalled(self._headless)) is not None:
+            return self._kept(reason)
+        found = self._process.presence()
+        if found != "alive":
+            return self._exited() if found == "gone" else self._kept("identity unknown")
+        return None if real_uid(self._headless.pid) == os.getuid() else self._kept("not known to run for this user")
+
+    def _judge(self) -> Outcome | None:
+        self._enter("judge")
+        outcome = self._look()
+        self._verdict_at = time.monotonic()
+        return self._kept("shadow mode", would_retire=True) if outcome is None and self._settings.mode == "shadow" else outcome
+
+    def _look(self) -> Kept | Deferral | None:
+        """Judge the process as it is now; None when it is idle and still to be retired."""
+        self._facts = facts = self._order.facts()
+        if (reason := self._order.objection(facts)) is not None:
+            return self._kept(reason)
+        return None if facts.idleness == "idle" else self._deferral("busy" if facts.idleness == "busy" else "idleness unknown")
+
+    def _propose(self) -> Outcome | None:
+        mechanism, facts = self._order.mechanism, self._known_facts()
+        proposal = Proposal(headless=self._headless, mechanism=mechanism, reason=self._order.reason, facts=facts)
+        vetoes = emit(retirement_proposed, mechanism, proposal)
+        return self._kept(f"vetoed: {vetoes[0].reason}") if vetoes else None
+
+    def _settle(self) -> Outcome | None:
+        self._enter("settle")
+        end = time.monotonic() + self._settings.settle_seconds
+        while not self._order.is_settled():
+            if self._process.wait_exit(SETTLE_LOOK_SECONDS):
+                return self._exited()
+            if time.monotonic() >= end:
+                return self._deferral("the transcript does not hold yet what the log shows")
+        return None
+
+    # --- with the intent recorded
+
+    def _end_recorded(self) -> Outcome:
+        self._enter("freeze")
+        try:
+            attempt = self._begin()
+        except AlreadyClaimed as error:
+            return self._kept(str(error))
+        except StoreError as error:
+            return self._kept(f"the journal cannot be used: {error}")
+        outcome: Outcome | None = None
+        try:
+            outcome = self._end()
+            return outcome
+        finally:
+            code = outcome.exit_code if isinstance(outcome, Retirement) else None
+            self._journal.finish(attempt, outcome=_ending(outcome), rung=self._rung, exit_code=code)
+
+    def _begin(self) -> int:
+        # In this order: a thaw in between then leaves us with a process that we stop ourselves.
+        stopped_by_us = self._journal.may_be_frozen(self._headless.pid, self._headless.start_time or 0)
+        self._wake = stopped_by_us or not self._process.stopped()
+        return self._journal.begin(self._headless, mechanism=self._order.mechanism, reason=self._order.reason, freezes=self._wake)
+
+    def _end(self) -> Outcome:
+        try:
+            outcome: Outcome | None = self._terminate()
+            if outcome is None and not self._process.wait_exit(self._settings.terminate_seconds):
+                outcome = self._kill()
+            return outcome or self._retired()
+        except OSError as error:
+            return self._failure(f"could not be signalled: {error.strerror}")
+
+    @contextmanager
+    def _frozen(self) -> Iterator[bool]:
+        """The process stands still inside. Yields False when it does not: it has exited, or did not stop in time."""
+        try:
+            yield self._process.send(signal.SIGSTOP) and self._process.wait_stopped(self._settings.freeze_seconds)
+        finally:
+            if self._wake:
+                self._process.send(signal.SIGCONT)
+
+    def _terminate(self) -> Outcome | None:
+        """Send SIGTERM to the stopped process if it is idle; None when it was sent."""
+        with self._frozen() as stopped:
+            if not stopped:
+                return self._exited() if self._process.wait_exit(0) else self._deferral("it could not be stopped for a second look")
+            self._enter("rejudge")
+            if (outcome := self._look()) is not None:
+                return outcome
+            self._enter("terminate")
+            self._wake = True
+            return None if self._process.send(signal.SIGTERM) else self._exited()
+
+    def _kill(self) -> Outcome | None:
+        """Send SIGKILL if the process is idle still; None when it has exited."""
+        self._enter("kill")
+        late = f"did not exit within {self._settings.terminate_seconds:g} s of SIGTERM"
+        with self._frozen() as stopped:
+            if not stopped:
+                return None if self._process.wait_exit(0) else self._failure(f"{late}, and could not be stopped for another look")
+            if (outcome := self._look()) is not None:
+                return self._failure(f"{late}, and is not killed: {outcome.reason}")
+            log.warning("%s: process %d %s: SIGKILL", self._order.mechanism, self._headless.pid, late)
+            self._process.send_to_group(signal.SIGKILL)
+        return None if self._process.wait_exit(self._settings.kill_seconds) else self._failure("did not exit")
+
+    # --- outcomes
+
+    def _retired(self) -> Retirement:
+        seconds, exit_code = time.monotonic() - self._verdict_at, child_exit_code(self._headless.pid)
+        self._release()
+        order, facts = self._order, self._known_facts()
+        return Retirement(
+            headless=self._headless,
+            mechanism=order.mechanism,
+            reason=order.reason,
+            facts=facts,
+            rung=self._rung,
+            seconds=seconds,
+            exit_code=exit_code,
+        )
+
+    def _exited(self) -> Kept:
+        self._release()
+        return self._kept(ALREADY_EXITED)
+
+    def _release(self) -> None:
+        log.debug("%s: process %d of session %s: released", self._order.mechanism, self._headless.pid, self._headless.session_id)
+        try:
+            self._ccc.released(self._headless)
+        except Exception:  # the process is gone, whatever the host makes of it
+            log.exception("the host failed to release process %d of session %s", self._headless.pid, self._headless.session_id)
+        self._deferrals.drop(self._headless)
+
+    def _kept(self, reason: str, *, would_retire: bool = False) -> Kept:
+        mechanism = self._order.mechanism
+        return Kept(headless=self._headless, mechanism=mechanism, reason=reason, facts=self._facts, would_retire=would_retire)
+
+    def _deferral(self, reason: str) -> Deferral:
+        mechanism, facts = self._order.mechanism, self._known_facts()
+        return Deferral(headless=self._headless, mechanism=mechanism, reason=reason, facts=facts, since=self._since)
+
+    def _failure(self, reason: str) -> RetirementFailure:
+        mechanism, facts = self._order.mechanism, self._facts
+        return RetirementFailure(headless=self._headless, mechanism=mechanism, reason=reason, rung=self._rung, facts=facts)
+
+    def _known_facts(self) -> Facts:
+        assert self._facts is not None
+        return self._facts
+
+
+def _ending(outcome: Outcome | None) -> Ending:
+    match outcome:
+        case Retirement():
+            return "retired"
+        case Deferral():
+            return "deferred"
+        case Kept():
+            return "exited" if outcome.reason == ALREADY_EXITED else "kept"
+        case RetirementFailure():
+            return "failed"
+        case None:
+            return "interrupted"
+
+
+def thaw(journal: Journal) -> tuple[Attempt, ...]:
+    """Continue the processes that a host which died left stopped, each once; returns their attempts. To be called when a host starts.
+
+    Only a process of the recorded pid and start time that still stands still is continued, and only when its host is
+    gone by pid and start time. Never raises; what cannot be done is logged.
+    """
+    try:
+        settled = journal.settle_abandoned(_thaw)
+    except StoreError as error:
+        log.warning("processes that a host left stopped cannot be looked for: %s", error)
+        return ()
+    return tuple(attempt for attempt, ending in settled if ending == "thawed")
+
+
+def _thaw(attempt: Attempt) -> Ending:
+    with closing(Handle(attempt.pid, attempt.start_time)) as process:
+        if (found := process.presence()) != "alive":
+            return "retired" if found == "gone" else "abandoned"
+        try:
+            thawed = attempt.frozen and process.stopped() and process.send(signal.SIGCONT)
+        except OSError as error:
+            log.warning("process %d of session %s stays stopped: %s", attempt.pid, attempt.session_id, error)
+            return "abandoned"
+    if thawed:
+        log.warning("continued process %d of session %s, which a host that died had stopped", attempt.pid, attempt.session_id)
+    return "thawed" if thawed else "abandoned"

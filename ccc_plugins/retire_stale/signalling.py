@@ -1,0 +1,116 @@
+"""A handle on one exact process, through which alone it is signalled. Used by `retirement` and by nothing else."""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import signal
+import sys
+import time
+
+from ccc_plugins.retire_stale.identity import Presence, is_stopped, presence
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 0.002
+"""Seconds between two looks where the system cannot tell us of a change by itself."""
+
+
+class Handle:
+    """One process, known by its pid and start time (see `ccc_hookspecs.processes.start_time`).
+
+    Where the system has pidfd it holds one, so that no signal can reach another process that was given the same pid.
+    Elsewhere the identity is checked right before each signal.
+    """
+
+    def __init__(self, pid: int, started: float | None) -> None:
+        self.pid = pid
+        self._started = started
+        self._pidfd = _open_pidfd(pid)
+        self._pinned = False
+
+    def close(self) -> None:
+        """Let go of the process. Harmless when repeated."""
+        if self._pidfd is not None:
+            os.close(self._pidfd)
+            self._pidfd = None
+
+    def presence(self) -> Presence:
+        """As `identity.presence`. Once `alive`, a pidfd is known to be this very process's."""
+        found = presence(self.pid, self._started)
+        self._pinned = self._pinned or (found == "alive" and self._pidfd is not None)
+        return found
+
+    def send(self, signum: signal.Signals) -> bool:
+        """Signal the process; False when it is gone, or is not surely the same. Raises `OSError` when that is refused."""
+        if not self._may_signal(signum):
+            return False
+        try:
+            if self._pidfd is not None and sys.platform == "linux":
+                signal.pidfd_send_signal(self._pidfd, signum)
+            else:
+                os.kill(self.pid, signum)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def _may_signal(self, signum: signal.Signals) -> bool:
+        # What we stopped must go on even when nothing can be read at the moment, such as with all file descriptors in use.
+        return self._pinned or (found := self.presence()) == "alive" or (found == "unknown" and signum == signal.SIGCONT)
+
+    def send_to_group(self, signum: signal.Signals) -> bool:
+        """Signal the process's group if it leads one that is not ours, so that what it started there ends with it; else the process alone.
+
+        False when it is gone, or is not surely the same. Raises `OSError` when that is refused.
+        """
+        if self.presence() != "alive":
+            return False
+        if not self.leads_group():
+            return self.send(signum)
+        try:
+            os.killpg(self.pid, signum)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def leads_group(self) -> bool:
+        """True when the process leads a process group that is not our own."""
+        try:
+            return os.getpgid(self.pid) == self.pid != os.getpgrp()
+        except OSError:
+            return False
+
+    def stopped(self) -> bool:
+        """True when every thread of the process has stopped."""
+        return is_stopped(self.pid)
+
+    def wait_stopped(self, seconds: float) -> bool:
+        """Wait until the process has stopped; False when it has not in time, or has exited."""
+        end = time.monotonic() + seconds
+        while not self.stopped():
+            if time.monotonic() >= end or self.wait_exit(LOOK_SECONDS):
+                return False
+        return True
+
+    def wait_exit(self, seconds: float) -> bool:
+        """Wait until the process has exited and say whether it has. Never reaps it: that is for whoever started it."""
+        if self._pidfd is not None:
+            waiter = select.poll()
+            waiter.register(self._pidfd, select.POLLIN)
+            return bool(waiter.poll(seconds * 1000))
+        end = time.monotonic() + seconds
+        while (gone := self.presence() == "gone") is False and (left := end - time.monotonic()) > 0:
+            time.sleep(min(LOOK_SECONDS, left))
+        return gone
+
+
+def _open_pidfd(pid: int) -> int | None:
+    """A pidfd; None where there is no such process, or where the system has or allows none."""
+    if sys.platform != "linux":
+        return None
+    try:
+        return os.pidfd_open(pid)
+    except OSError as error:
+        log.debug("no pidfd for process %d: %s", pid, error)
+        return None
