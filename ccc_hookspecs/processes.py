@@ -19,7 +19,7 @@ def start_time(pid: int) -> float | None:
 
     try:
         return float(psutil.Process(pid).create_time())
-    except psutil.Error:
+    except (psutil.Error, ValueError):
         return None
 
 
@@ -30,4 +30,4 @@ def _linux_start_time(pid: int) -> float | None:
         return None
     # The second field is the program's name in brackets and may itself hold spaces and brackets.
     fields = stat[stat.rfind(b")") + 2 :].split()
-    return int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    return int(fields[19]) / os.sysconf("SC_CLK_TCK") if len(fields) > 19 else None

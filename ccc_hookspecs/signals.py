@@ -10,6 +10,7 @@ Receivers are held weakly, as blinker's default is: keep a reference, or connect
 
 from __future__ import annotations
 
+import inspect
 import logging
 from typing import Any
 
@@ -60,8 +61,11 @@ plugin_failed = namespace.signal(
 def emit(signal: NamedSignal, sender: str, event: object) -> tuple[Veto, ...]:
     """Send `event` to every receiver of `signal`, each on its own; returns the vetoes that receivers answered.
 
-    A receiver that raises is logged with its name and traceback, and the next one is still called. Never raises.
+    A receiver that raises is logged with its name and traceback, sent as `plugin_failed` with its name as the sender, and
+    the next one is still called. A muted signal is not sent. Never raises.
     """
+    if signal.is_muted:
+        return ()
     vetoes: list[Veto] = []
     for receiver in list(signal.receivers_for(sender)):
         answer = _call(receiver, signal, sender, event)
@@ -72,6 +76,8 @@ def emit(signal: NamedSignal, sender: str, event: object) -> tuple[Veto, ...]:
 
 def _call(receiver: Any, signal: NamedSignal, sender: str, event: object) -> object:
     try:
+        if inspect.iscoroutinefunction(receiver):
+            raise TypeError("a coroutine function cannot be a receiver: it is called and not awaited")
         return receiver(sender, event=event)
     except Exception as error:
         name = getattr(receiver, "__qualname__", type(receiver).__name__)

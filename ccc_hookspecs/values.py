@@ -53,6 +53,24 @@ def _check_seconds(owner: object, *names: str) -> None:
         _require(good, owner, name, "a finite number of seconds, 0 or more, or None")
 
 
+def _check_count(owner: object, *names: str) -> None:
+    for name in names:
+        value = getattr(owner, name)
+        good = value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0)
+        _require(good, owner, name, "a whole number, 0 or more, or None")
+
+
+def _check_texts(owner: object, *names: str) -> None:
+    for name in names:
+        value = getattr(owner, name)
+        _require(isinstance(value, tuple) and all(isinstance(one, str) for one in value), owner, name, "a tuple of texts")
+
+
+def _check_session(owner: Injection | TerminalLaunch, headless: Headless) -> None:
+    _require(isinstance(headless, Headless), owner, "headless", "a Headless")
+    _require(headless.session_id == owner.session_id, owner, "session_id", f"the headless's own session id {headless.session_id}")
+
+
 def _check_text(owner: object, *names: str) -> None:
     for name in names:
         value = getattr(owner, name)
@@ -112,9 +130,7 @@ class Headless:
         _check_seconds(self, "start_time", "spawned_at")
         _check_text(self, "engine")
         _check_path(self, "fifo", "stdout_log", "cwd", "config_dir")
-        _require(
-            self.transcript_size is None or self.transcript_size >= 0, self, "transcript_size", "a number of bytes, 0 or more, or None"
-        )
+        _check_count(self, "transcript_size")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,10 +144,10 @@ class Injection:
 
     def __post_init__(self) -> None:
         _check_uuid(self, "session_id", "message_id")
-        _require(isinstance(self.text, str), self, "text", "a str")
-        _require(
-            self.headless.session_id == self.session_id, self, "session_id", f"the headless's own session id {self.headless.session_id}"
-        )
+        if not isinstance(self.text, str):
+            # Only its type: whatever else it is, it may hold conversation text, and errors reach logs.
+            raise InvalidValueError("Injection", "text", type(self.text), "a str")
+        _check_session(self, self.headless)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +161,8 @@ class TerminalLaunch:
     def __post_init__(self) -> None:
         _check_uuid(self, "session_id")
         _check_path(self, "cwd")
+        if self.headless is not None:
+            _check_session(self, self.headless)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +174,7 @@ class Tick:
     interval: float
 
     def __post_init__(self) -> None:
-        _require(self.number >= 1, self, "number", "a count from 1")
+        _require(isinstance(self.number, int) and not isinstance(self.number, bool) and self.number >= 1, self, "number", "a count from 1")
         _check_seconds(self, "monotonic", "interval")
 
 
@@ -183,6 +201,7 @@ class Respawn:
 
     def __post_init__(self) -> None:
         _check_text(self, "reason")
+        _check_texts(self, "catch_up_turns")
         _require(bool(self.catch_up_turns) <= (self.catch_up is not None), self, "catch_up_turns", "none when there is no catch_up")
 
 
@@ -201,6 +220,7 @@ class Hold:
 
     def __post_init__(self) -> None:
         _check_text(self, "reason")
+        _check_texts(self, "signs")
 
 
 Decision: TypeAlias = Deliver | Respawn | Hold
@@ -221,6 +241,9 @@ class ForeignRecord:
     type: str
     entrypoint: str | None
     offset: int
+
+    def __post_init__(self) -> None:
+        _check_count(self, "offset")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,6 +292,9 @@ class Retirement:
     seconds: float
     exit_code: int | None = None
 
+    def __post_init__(self) -> None:
+        _check_seconds(self, "seconds")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deferral:
@@ -279,6 +305,9 @@ class Deferral:
     reason: str
     facts: Facts
     since: float
+
+    def __post_init__(self) -> None:
+        _check_seconds(self, "since")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,6 +344,10 @@ class HeldInjection:
     message_id: str
     hold: Hold
     since: float
+
+    def __post_init__(self) -> None:
+        _check_uuid(self, "session_id", "message_id")
+        _check_seconds(self, "since")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
