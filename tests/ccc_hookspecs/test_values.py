@@ -1,0 +1,192 @@
+"""Values refuse what cannot be right where they are made, and keep conversation text out of `repr`."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ccc_hookspecs import values
+from ccc_hookspecs.errors import InvalidValueError
+from ccc_hookspecs.values import (
+    Decision,
+    Deferral,
+    Deliver,
+    Facts,
+    ForeignRecord,
+    Headless,
+    HeldInjection,
+    Hold,
+    Injection,
+    Kept,
+    Outcome,
+    Proposal,
+    Respawn,
+    Retirement,
+    RetirementFailure,
+    SentInput,
+    TerminalLaunch,
+    Tick,
+    Veto,
+    is_uuid,
+)
+
+SESSION = "72350742-dff3-4ee0-a645-6602d6d2b86e"
+MESSAGE = "0b6ee27a-5d51-4d8d-a1c3-7c1f3a0f6f0e"
+OTHER = "11111111-2222-4333-8444-555555555555"
+FACTS = Facts(attribution="stale", attribution_reason="one foreign record", idleness="idle")
+
+
+def headless(**changes: Any) -> Headless:
+    return Headless(**{"session_id": SESSION, "pid": 4711, "start_time": 12.5, **changes})
+
+
+def injection(**changes: Any) -> Injection:
+    return Injection(**{"session_id": SESSION, "text": "a secret", "message_id": MESSAGE, "headless": headless(), **changes})
+
+
+REFUSED: list[tuple[type[Any], dict[str, Any], str]] = [
+    (Headless, {"session_id": "not-a-uuid", "pid": 1, "start_time": None}, "session_id"),
+    (Headless, {"session_id": SESSION.replace("-", ""), "pid": 1, "start_time": None}, "session_id"),
+    (Headless, {"session_id": SESSION, "pid": -4, "start_time": None}, "pid"),
+    (Headless, {"session_id": SESSION, "pid": 0, "start_time": None}, "pid"),
+    (Headless, {"session_id": SESSION, "pid": True, "start_time": None}, "pid"),
+    (Headless, {"session_id": SESSION, "pid": "1", "start_time": None}, "pid"),
+    (Headless, {"session_id": SESSION, "pid": 1, "start_time": -1.0}, "start_time"),
+    (Headless, {"session_id": SESSION, "pid": 1, "start_time": float("nan")}, "start_time"),
+    (Headless, {"session_id": SESSION, "pid": 1, "start_time": None, "fifo": Path("in.fifo")}, "fifo"),
+    (Headless, {"session_id": SESSION, "pid": 1, "start_time": None, "stdout_log": Path("./log")}, "stdout_log"),
+    (Headless, {"session_id": SESSION, "pid": 1, "start_time": None, "cwd": "/tmp"}, "cwd"),
+    (Headless, {"session_id": SESSION, "pid": 1, "start_time": None, "config_dir": Path("~/.claude")}, "config_dir"),
+    (Headless, {"session_id": SESSION, "pid": 1, "start_time": None, "engine": " "}, "engine"),
+    (Headless, {"session_id": SESSION, "pid": 1, "start_time": None, "spawned_at": float("inf")}, "spawned_at"),
+    (Headless, {"session_id": SESSION, "pid": 1, "start_time": None, "transcript_size": -1}, "transcript_size"),
+    (Headless, {"session_id": SESSION, "pid": 1, "start_time": None, "transcript_size": "9"}, "transcript_size"),
+    (SentInput, {"message_id": "1"}, "message_id"),
+    (SentInput, {"message_id": MESSAGE, "sent_at": -0.5}, "sent_at"),
+    (Injection, {"session_id": OTHER, "text": "", "message_id": MESSAGE, "headless": headless()}, "session_id"),
+    (Injection, {"session_id": SESSION, "text": "", "message_id": "", "headless": headless()}, "message_id"),
+    (Injection, {"session_id": SESSION, "text": b"", "message_id": MESSAGE, "headless": headless()}, "text"),
+    (Injection, {"session_id": SESSION, "text": "", "message_id": MESSAGE, "headless": None}, "headless"),
+    (TerminalLaunch, {"session_id": None}, "session_id"),
+    (TerminalLaunch, {"session_id": OTHER, "headless": headless()}, "session_id"),
+    (TerminalLaunch, {"session_id": SESSION, "cwd": Path("here")}, "cwd"),
+    (Tick, {"number": 0, "monotonic": 1.0, "interval": 5.0}, "number"),
+    (Tick, {"number": 1, "monotonic": -1.0, "interval": 5.0}, "monotonic"),
+    (Respawn, {"reason": ""}, "reason"),
+    (Respawn, {"reason": "stale", "catch_up_turns": (MESSAGE,)}, "catch_up_turns"),
+    (Respawn, {"reason": "stale", "catch_up": "text", "catch_up_turns": MESSAGE}, "catch_up_turns"),
+    (Hold, {"reason": "  "}, "reason"),
+    (Hold, {"reason": "busy", "signs": "an open turn"}, "signs"),
+    (Veto, {"reason": ""}, "reason"),
+    (ForeignRecord, {"uuid": None, "type": "user", "entrypoint": "cli", "offset": -1}, "offset"),
+    (HeldInjection, {"session_id": SESSION, "message_id": "x", "hold": Hold(reason="busy"), "since": 1.0}, "message_id"),
+    (HeldInjection, {"session_id": SESSION, "message_id": MESSAGE, "hold": Hold(reason="busy"), "since": -1.0}, "since"),
+    (Deferral, {"headless": headless(), "mechanism": "m", "reason": "busy", "facts": FACTS, "since": float("nan")}, "since"),
+    (
+        Retirement,
+        {"headless": headless(), "mechanism": "m", "reason": "stale", "facts": FACTS, "rung": "terminate", "seconds": -1},
+        "seconds",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "arguments", "field"), REFUSED, ids=[f"{row[0].__name__}.{row[2]}-{n}" for n, row in enumerate(REFUSED)])
+def test_a_value_that_cannot_be_right_is_refused_with_its_field_and_value(kind: type[Any], arguments: dict[str, Any], field: str) -> None:
+    """The error names the type, the field and the value as given, in its attributes and in its text."""
+    with pytest.raises(InvalidValueError) as caught:
+        kind(**arguments)
+    error = caught.value
+    assert (error.type_name, error.field) == (kind.__name__, field)
+    if field != "text":
+        assert error.value is arguments[field] or error.value == arguments[field]
+        assert repr(arguments[field]) in str(error)
+    assert f"{kind.__name__}.{field}" in str(error)
+    assert error.expected in str(error)
+    assert isinstance(error, ValueError)
+
+
+def test_what_can_be_right_is_accepted() -> None:
+    """The least and the fullest form of each argument of a hook can be made."""
+    sent = (SentInput(message_id=MESSAGE, sent_at=1.0),)
+    full = headless(
+        fifo=Path("/run/f"),
+        stdout_log=Path("/run/l"),
+        cwd=Path("/"),
+        sent=sent,
+        spawned_at=0,
+        resumed=True,
+        transcript_size=0,
+        config_dir=Path("/c"),
+        owned=False,
+    )
+    assert injection(headless=full).headless.sent == sent
+    assert TerminalLaunch(session_id=SESSION, headless=full, cwd=Path("/")).headless is full
+    assert TerminalLaunch(session_id=SESSION).headless is None
+    assert Tick(number=1, monotonic=0.0, interval=5).number == 1
+    assert headless(start_time=None).start_time is None
+
+
+def test_conversation_text_stays_out_of_repr_and_of_errors() -> None:
+    """Neither an injection, a respawn nor the error for a wrong text shows the text."""
+    assert "secret" not in repr(injection())
+    assert "secret" not in repr(Respawn(reason="stale", catch_up="a secret"))
+    with pytest.raises(InvalidValueError) as caught:
+        injection(text=b"a secret")
+    assert "secret" not in str(caught.value)
+
+
+def _value_types() -> list[type[Any]]:
+    found = [kind for kind in vars(values).values() if dataclasses.is_dataclass(kind) and isinstance(kind, type)]
+    return [kind for kind in found if kind.__module__ == values.__name__]
+
+
+@pytest.mark.parametrize("kind", _value_types(), ids=lambda kind: kind.__name__)
+def test_every_value_is_frozen_slotted_keyword_only_and_documented(kind: type[Any]) -> None:
+    """Each value object of the contract is immutable, has no dict, is made with keywords and says what it is."""
+    assert kind.__dataclass_params__.frozen
+    assert "__dict__" not in dir(kind)
+    assert all(field.kw_only for field in dataclasses.fields(kind))
+    assert kind.__doc__ is not None
+    assert not kind.__doc__.startswith(f"{kind.__name__}(")
+
+
+def test_the_unions_are_closed() -> None:
+    """A new decision or outcome cannot be added without this list, and the code that handles it, being looked at."""
+    assert set(typing.get_args(Decision)) == {Deliver, Respawn, Hold}
+    assert set(typing.get_args(Outcome)) == {Retirement, Deferral, Kept, RetirementFailure}
+
+
+def test_only_proposals_and_outcomes_carry_a_mechanism() -> None:
+    """Whatever a mechanism reports says which mechanism it was, and nothing else pretends to."""
+    carriers = {kind for kind in _value_types() if "mechanism" in {field.name for field in dataclasses.fields(kind)}}
+    assert carriers == {Proposal, *typing.get_args(Outcome)}
+
+
+@given(st.uuids())
+def test_every_uuid_is_one(value: uuid.UUID) -> None:
+    """The canonical text of any UUID is accepted in either case, and its other spellings are not."""
+    assert is_uuid(str(value))
+    assert is_uuid(str(value).upper())
+    assert not is_uuid(value.hex)
+    assert not is_uuid(value)
+    assert not is_uuid(f"{{{value}}}")
+
+
+@given(st.text(max_size=40))
+def test_no_other_text_is_a_uuid(text: str) -> None:
+    """Whatever passes has the canonical form."""
+    assert is_uuid(text) == (len(text) == 36 and str(text).lower() == _canonical(text))
+
+
+def _canonical(text: str) -> str | None:
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        return None
