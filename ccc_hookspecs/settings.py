@@ -200,8 +200,13 @@ def _convert(hint: object, given: Given) -> tuple[object, bool, str]:
 
 
 def _float(value: object) -> tuple[object, bool, str]:
-    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(typing.cast(float, value)) if good else value, good, "a number"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value, False, "a number"
+    try:
+        number = float(value)
+    except OverflowError:
+        return value, False, "a number"
+    return number, math.isfinite(number), "a number"
 
 
 def _text(hint: object, given: Given) -> tuple[object, bool, str]:
