@@ -56,8 +56,11 @@ class Handle:
         return True
 
     def _may_signal(self, signum: signal.Signals) -> bool:
+        if self._pinned:
+            return not self.wait_exit(0)
+        found = self.presence()
         # What we stopped must go on even when nothing can be read at the moment, such as with all file descriptors in use.
-        return self._pinned or (found := self.presence()) == "alive" or (found == "unknown" and signum == signal.SIGCONT)
+        return found == "alive" or (found == "unknown" and signum == signal.SIGCONT)
 
     def send_to_group(self, signum: signal.Signals) -> bool:
         """Signal the process's group if it leads one that is not ours, so that what it started there ends with it; else the process alone.
