@@ -1,0 +1,207 @@
+"""Everything that is known of one headless at one moment, from the transcript, the log and its surroundings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from ccc_hookspecs.values import Facts, Headless, SentInput
+from ccc_plugins.retire_stale.evidence.stdout_log import StdoutLog
+from ccc_plugins.retire_stale.evidence.transcript import State, Transcript
+from ccc_plugins.retire_stale.judgement.attribution import Attribution, AttributionFacts, attribute
+from ccc_plugins.retire_stale.judgement.branches import release_numbers
+from ccc_plugins.retire_stale.judgement.idleness import Idleness, IdlenessFacts, Log, UnacknowledgedInput, judge_idleness
+
+_STAMP_SLACK = 0.5
+_UNDER_WAY = 5.0
+"""Seconds within which an input that was read from the FIFO shows in the log: it takes tens of milliseconds."""
+_NOTICES_STAY_QUEUED = (2, 1, 6)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What is known of a headless besides its files, at `now` (seconds since the epoch); None is *unknown* throughout.
+
+    `unread`: bytes in its FIFO. `tools`: its running tool processes. `children`: the number of its live children. `registry_status` and
+    `registered`: from its record in the live-session registry. `others`: whether another process is alive on the session. `computing`:
+    it used more than a trace of CPU. `subagents`: a subagent's transcript grew.
+    """
+
+    now: float
+    unread: int | None = None
+    tools: tuple[str, ...] | None = None
+    children: int | None = None
+    registry_status: str | None = None
+    registered: bool | None = None
+    others: bool | None = None
+    computing: bool | None = None
+    subagents: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """Both verdicts on one headless. `resumable`: ending it loses no history, as the transcript holds its last turn."""
+
+    attribution: Attribution
+    idleness: Idleness
+    resumable: bool
+    release: str | None
+    transcript_size: int | None
+    log_size: int | None
+
+    def facts(self, lost: tuple[str, ...] = ()) -> Facts:
+        """As signals carry it."""
+        return Facts(
+            attribution=self.attribution.verdict,
+            attribution_reason=self.attribution.reason,
+            idleness=self.idleness.verdict,
+            signs=self.idleness.signs,
+            foreign=self.attribution.foreign,
+            lost=lost,
+            transcript_size=self.transcript_size,
+            log_size=self.log_size,
+        )
+
+
+class Observer:
+    """Follows the files of one headless. Not for use by several threads at once.
+
+    `transcript_path` may change between looks; a transcript that is found elsewhere is read anew.
+    """
+
+    def __init__(self, headless: Headless, spawned_at: float | None) -> None:
+        self._headless = headless
+        self._spawned_at = spawned_at
+        self._log = StdoutLog(headless.stdout_log)
+        self._transcript: Transcript | None = None
+        self._log_state: Log = "not known"
+        self._state: State = "missing"
+        self._went_on = False
+        self._claimed = 0
+
+    @property
+    def transcript_path(self) -> Path | None:
+        return None if self._transcript is None else self._transcript.path
+
+    def read(self, headless: Headless, transcript_path: Path | None) -> None:
+        """Read what is new in the log, then in the transcript: so every own record that is seen was also claimed, or will be."""
+        self._headless = headless
+        self._log_state = self._log.look()
+        if transcript_path is None:
+            self._transcript, self._state = None, "missing"
+            return
+        if self._transcript is None or self._transcript.path != transcript_path:
+            self._transcript = Transcript(transcript_path, headless, self._spawned_at)
+            self._claimed = 0
+        self._read_transcript(self._transcript)
+
+    def _read_transcript(self, transcript: Transcript) -> None:
+        stream, sent = self._log.stream, self._headless.sent or ()
+        new = stream.take_ids() + [s.message_id for s in sent[self._claimed :]]
+        self._claimed = len(sent)
+        first = [*stream.first_ids, *(s.message_id for s in sent[:4])]
+        self._state = transcript.look(first, new, compacted=stream.compactions > 0)
+        if self._state == "replaced":
+            self._transcript = None
+        self._went_on = transcript.grew and not self._log.grew
+
+    def attribution(self) -> Attribution:
+        """Whether the headless has seen everything that was on disk at the last `read`."""
+        transcript = self._transcript
+        left_over = transcript.left_over() if transcript is not None and transcript.anchored else ()
+        return attribute(
+            AttributionFacts(
+                transcript=self._state,
+                log_readable=self._log_state in ("readable", "missing"),
+                anchored=transcript is not None and transcript.anchored,
+                left_over=left_over,
+                moved_to=self._moved_to(),
+                answered=self._log.stream.last_answer is not None,
+                holds_last_answer=self.settled(),
+            )
+        )
+
+    def settled(self) -> bool:
+        """Whether the transcript holds the last answer that the log shows; it lags behind by up to a second (2.1.332)."""
+        answer = self._log.stream.last_answer
+        if answer is None:
+            return True
+        return self._transcript is not None and self._state == "readable" and self._transcript.holds(answer)
+
+    def judge(self, around: Surroundings) -> Judgement:
+        """Both verdicts, from the last `read` and these surroundings."""
+        attribution = self.attribution()
+        return Judgement(
+            attribution=attribution,
+            idleness=judge_idleness(self._idleness_facts(around)),
+            resumable=self._state == "readable" and (self.settled() or self._moved_to() is not None),
+            release=self._transcript.release if self._transcript is not None else None,
+            transcript_size=self._transcript.size if self._transcript is not None else None,
+            log_size=self._log.size,
+        )
+
+    def _moved_to(self) -> str | None:
+        """The session that a `/clear` led to. An id that `--resume` alone prints from the start is not one."""
+        ids, mine = self._log.stream.session_ids, self._headless.session_id
+        if not ids or ids[-1] == mine or (mine not in ids and not self._log.stream.reset):
+            return None
+        return ids[-1]
+
+    def _idleness_facts(self, around: Surroundings) -> IdlenessFacts:
+        sent = self._headless.sent
+        return IdlenessFacts(
+            now=around.now,
+            log=self._log_state,
+            stream=self._log.stream,
+            unacknowledged=None if sent is None else tuple(self._owed(sent, around.now)),
+            asked=bool(sent),
+            unread=around.unread,
+            tools=around.tools,
+            children=around.children,
+            registry_status=around.registry_status,
+            registered=around.registered,
+            queued=self._queued(),
+            subagents=around.subagents,
+            silent=self._went_on and around.others is False,
+            computing=around.computing,
+        )
+
+    def _queued(self) -> int:
+        """Inputs enqueued and not taken; 0 where that says nothing: another writer's queue stands in the same file, and up to
+        2.1.6 a finished task's notice stays in the queue until the next input."""
+        transcript = self._transcript
+        if transcript is None or not transcript.anchored or transcript.left_over():
+            return 0
+        numbers = release_numbers(transcript.release)
+        return 0 if numbers is not None and numbers <= _NOTICES_STAY_QUEUED else transcript.queue.waiting
+
+    def _owed(self, sent: tuple[SentInput, ...], now: float) -> list[UnacknowledgedInput]:
+        """The inputs that nothing shows to be finished.
+
+        A release that reports commands finishes each by name. Another one shows an input as a record, and what comes later was
+        read later; a command that it handles itself, or a text that joins a running turn, leaves only a queue operation.
+        """
+        pending = [s for s in sent if s.message_id not in self._log.stream.finished]
+        if not self._log.stream.lifecycle:
+            pending = self._after_last_seen(pending)
+            if pending and self._was_taken(pending[-1], len(sent), now):
+                pending = []
+        return [UnacknowledgedInput(message_id=s.message_id, age=None if s.sent_at is None else max(0.0, now - s.sent_at)) for s in pending]
+
+    def _after_last_seen(self, pending: list[SentInput]) -> list[SentInput]:
+        seen = self._log.stream.mentioned | (self._transcript.inputs if self._transcript is not None else set())
+        last = max((i for i, s in enumerate(pending) if s.message_id in seen), default=-1)
+        return pending[last + 1 :]
+
+    def _was_taken(self, last: SentInput, count: int, now: float) -> bool:
+        """Whether the queue operations show that the last input was taken from the queue. After a `/clear` they stand in another file."""
+        if self._log.stream.turn is not None:
+            return False
+        if self._moved_to() is not None:
+            return last.sent_at is None or now - last.sent_at > _UNDER_WAY
+        if self._transcript is None or self._queued() > 0:
+            return False
+        queue = self._transcript.queue
+        if last.sent_at is None:
+            return queue.taken >= count
+        return queue.taken_at is not None and queue.taken_at >= last.sent_at - _STAMP_SLACK

@@ -1,0 +1,46 @@
+"""A headless's stdout log, read as it grows: the state of its work and the ids of what it printed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ccc_hookspecs.claude.jsonl import JsonlFollower, parse
+from ccc_plugins.retire_stale.judgement.idleness import Log
+from ccc_plugins.retire_stale.judgement.stream import Stream
+
+
+class StdoutLog:
+    """Follows one log. Not for use by several threads at once.
+
+    A log that was replaced or cut short stays so: what stood in it and was not read is not known, and never will be.
+    `size`: bytes as last seen. `grew`: whether the last look found new lines.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._follower = None if path is None else JsonlFollower(path)
+        self._replaced = False
+        self.stream = Stream()
+        self.grew = False
+
+    @property
+    def size(self) -> int | None:
+        return None if self._follower is None or self._follower.size < 0 else self._follower.size
+
+    def look(self) -> Log:
+        """Read what is new; the state of the log."""
+        self.grew = False
+        if self._follower is None:
+            return "not known"
+        growth = self._follower.poll()
+        if growth in ("missing", "unreadable"):
+            return "replaced" if self._replaced else growth
+        self._replaced = self._replaced or growth == "replaced"
+        if growth != "unchanged":
+            self._read(self._follower)
+        return "replaced" if self._replaced else "readable"
+
+    def _read(self, follower: JsonlFollower) -> None:
+        for line in follower.lines():
+            self.grew = True
+            for record in parse(line):
+                self.stream.feed(record.data)

@@ -1,0 +1,144 @@
+"""Who wrote the transcript: fresh, stale by these records, or unknown.
+
+The `Ledger` keeps the conversation records that nobody has accounted for yet. A record is accounted for when this headless
+printed it, when it is an input that was sent to it, or when one of its own records hangs below it: then it was in its
+memory. What is left over arrived from another writer. The order in which records and own ids come does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ccc_hookspecs.values import AttributionVerdict, ForeignRecord
+from ccc_plugins.retire_stale.judgement.entries import Entry
+
+
+class Ledger:
+    """The conversation records in the range that this headless has not accounted for, oldest first."""
+
+    def __init__(self) -> None:
+        self._own: set[str] = set()
+        self._open: dict[str, Entry] = {}
+        self._by_message: dict[str, list[str]] = {}
+        self._above: dict[str, str] = {}
+
+    def claim(self, ids: Iterable[str]) -> None:
+        """These are own: `uuid`s or `message.id`s of records, printed by this headless or sent to it."""
+        for own in ids:
+            self._own.add(own)
+            for uuid in self._by_message.pop(own, [own]):
+                self._adopt(uuid)
+
+    def add(self, entry: Entry) -> None:
+        """Take one more record of the range. Records off the main chain, or without a `uuid`, account for nothing and are no one's."""
+        if entry.uuid is None or entry.uuid in self._above or entry.uuid in self._open:
+            return
+        above = self._nearest(entry.parent)
+        if entry.uuid in self._own or entry.message_id in self._own:
+            self._consume(entry)
+            self._adopt(above)
+        elif entry.is_conversation:
+            self._open[entry.uuid] = entry
+            self._link(entry.uuid, above)
+            if entry.message_id is not None:
+                self._by_message.setdefault(entry.message_id, []).append(entry.uuid)
+        else:
+            self._link(entry.uuid, above)
+
+    def dismiss(self, uuid: str) -> None:
+        """This record stood in the file before: it is no news."""
+        self._forget(uuid)
+
+    @property
+    def left_over(self) -> tuple[Entry, ...]:
+        """The conversation records that are not accounted for, in the order in which they were added."""
+        return tuple(self._open.values())
+
+    def _consume(self, entry: Entry) -> None:
+        """Drop ids that have done their work. A `message.id` is needed on only where a release prints other `uuid`s than it writes."""
+        if entry.uuid in self._own:
+            self._own.difference_update((entry.uuid, entry.message_id))
+
+    def _nearest(self, uuid: str | None) -> str | None:
+        return uuid if uuid is not None and (uuid in self._open or uuid in self._above) else None
+
+    def _link(self, uuid: str, above: str | None) -> None:
+        if above is not None:
+            self._above[uuid] = above
+
+    def _adopt(self, uuid: str | None) -> None:
+        """Account for a record and for everything that it hangs below."""
+        while uuid is not None:
+            above = self._above.pop(uuid, None)
+            self._forget(uuid)
+            uuid = above
+
+    def _forget(self, uuid: str) -> None:
+        entry = self._open.pop(uuid, None)
+        if entry is not None and entry.message_id is not None:
+            self._by_message.pop(entry.message_id, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """The verdict with its reason, and the records that made it. `foreign` may be cut; `count` is how many there are."""
+
+    verdict: AttributionVerdict
+    reason: str
+    foreign: tuple[ForeignRecord, ...] = ()
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributionFacts:
+    """What is known for attribution.
+
+    `transcript`: whether the file is there to be read. `log_readable`: whether what the headless printed could be read whole.
+    `anchored`: whether the position from which records are news is known. `left_over`: see `Ledger`. `moved_to`: the session that
+    the headless went on to (`/clear`). `answered`: it completed a turn. `holds_last_answer`: the transcript holds its last answer.
+    """
+
+    transcript: str
+    log_readable: bool
+    anchored: bool
+    left_over: tuple[Entry, ...]
+    moved_to: str | None = None
+    answered: bool = False
+    holds_last_answer: bool = True
+
+
+FOREIGN_SHOWN = 20
+
+
+def attribute(facts: AttributionFacts) -> Attribution:
+    """Whether the headless has seen everything on disk."""
+    if facts.moved_to is not None:
+        return Attribution("stale", f"the headless went on to session {facts.moved_to}")
+    if facts.transcript == "missing":
+        return Attribution("unknown", "the transcript is gone") if facts.answered else Attribution("fresh", "no transcript yet")
+    if facts.transcript != "readable":
+        return Attribution("unknown", f"the transcript is {facts.transcript}")
+    if not facts.log_readable:
+        return _without_log(facts)
+    if not facts.anchored:
+        return Attribution("unknown", "where this headless loaded the session cannot be told")
+    if facts.left_over:
+        return _stale(facts.left_over)
+    if facts.answered and not facts.holds_last_answer:
+        return Attribution("unknown", "the transcript does not hold the headless's last answer")
+    return Attribution("fresh", "every record since it loaded the session is its own")
+
+
+def _without_log(facts: AttributionFacts) -> Attribution:
+    """What can be said when own records are not known: only a person's typing is certainly not the headless's."""
+    typed = tuple(e for e in facts.left_over if e.writer == "typed")
+    if typed and facts.anchored:
+        return _stale(typed)
+    return Attribution("unknown", "stdout log unreadable")
+
+
+def _stale(entries: tuple[Entry, ...]) -> Attribution:
+    shown = tuple(ForeignRecord(uuid=e.uuid, type=e.type, entrypoint=e.entrypoint, offset=e.offset) for e in entries[:FOREIGN_SHOWN])
+    plural = "s" if len(entries) > 1 else ""
+    return Attribution("stale", f"{len(entries)} record{plural} of another writer since it loaded the session", shown, len(entries))

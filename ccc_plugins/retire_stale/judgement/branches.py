@@ -1,0 +1,148 @@
+"""Which branch of a forked transcript `--resume` reads, and which turns it then lacks.
+
+Two processes that did not know of each other hang their turns on the same parent, and a fresh process reads one branch
+only. Which one was measured on eight releases with made transcripts (the newest `last-prompt` counts wherever it stands,
+also before the records of the other branch):
+
+* up to 2.1.61: the one that holds the record with the latest timestamp;
+* 2.1.119: the one that holds the last record;
+* 2.1.168 and later: the same, unless the newest `last-prompt` names a record that is not an ancestor of it: then that one.
+
+A turn that a person left behind on purpose, by a rewind, an edit or a retry, is not lacking: it was known to the process
+that went on without it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ccc_plugins.retire_stale.judgement.entries import Entry, Writer
+
+_LATEST_TIMESTAMP_UNTIL = (2, 1, 61)
+_LAST_RECORD_UNTIL = (2, 1, 119)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """A transcript, or its tail, as a tree.
+
+    `nodes`: the entries by `uuid`, in the order in which they stand (of a repeated `uuid` the first). `last_prompts`: the `leafUuid`s of
+    the `last-prompt` records, oldest first. `typed`: the prompts that a person typed, known from the file-history snapshots
+    that only a terminal writes; it tells writers apart on releases that note no entry point.
+    """
+
+    nodes: Mapping[str, Entry]
+    last_prompts: Sequence[str] = ()
+    typed: frozenset[str] = frozenset()
+    children: Mapping[str | None, Sequence[str]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry], last_prompts: Sequence[str] = (), typed: frozenset[str] = frozenset()) -> Tree:
+        nodes: dict[str, Entry] = {}
+        children: dict[str | None, list[str]] = {}
+        for entry in entries:
+            if entry.uuid is not None and entry.in_tree and entry.uuid not in nodes:
+                nodes[entry.uuid] = entry
+                children.setdefault(entry.parent, []).append(entry.uuid)
+        return cls(nodes=nodes, last_prompts=last_prompts, typed=typed, children=children)
+
+    def path(self, leaf: str | None) -> Iterator[Entry]:
+        """From a leaf up to the root, or to where the chain breaks. A loop in it ends it."""
+        seen: set[str] = set()
+        while leaf is not None and leaf in self.nodes and leaf not in seen:
+            seen.add(leaf)
+            yield self.nodes[leaf]
+            leaf = self.nodes[leaf].parent
+
+    def below(self, top: str) -> Iterator[Entry]:
+        """A record and everything that hangs below it, in no order."""
+        stack, seen = [top], set()
+        while stack:
+            uuid = stack.pop()
+            if uuid not in seen:
+                seen.add(uuid)
+                yield self.nodes[uuid]
+                stack.extend(self.children.get(uuid, ()))
+
+    def writer(self, entry: Entry) -> Writer:
+        if entry.writer != "unknown" or not self.typed:
+            return entry.writer
+        prompt = next((e for e in self.path(entry.uuid) if e.kind == "prompt"), None)
+        return "typed" if prompt is not None and prompt.uuid in self.typed else "sdk"
+
+
+def release_numbers(release: str | None) -> tuple[int, ...] | None:
+    """`2.1.119` as numbers that compare, or None when the text is not of that form."""
+    match = re.match(r"(\d+)\.(\d+)\.(\d+)", release or "")
+    return tuple(int(part) for part in match.groups()) if match else None
+
+
+def resumed_leaf(tree: Tree, release: str | None) -> str | None:
+    """The record up from which a `--resume` by this release reads; None in an empty tree. An unknown release counts as the newest."""
+    if not tree.nodes:
+        return None
+    numbers = release_numbers(release)
+    if numbers is not None and numbers <= _LATEST_TIMESTAMP_UNTIL:
+        return max(tree.nodes.values(), key=lambda e: (e.timestamp or 0.0, e.offset)).uuid
+    last = next(reversed(list(tree.nodes)))
+    if numbers is not None and numbers <= _LAST_RECORD_UNTIL:
+        return last
+    named = next((leaf for leaf in reversed(tree.last_prompts) if leaf in tree.nodes), None)
+    if named is None or tree.last_prompts[-1] != named or any(e.uuid == named for e in tree.path(last)):
+        return last
+    return named
+
+
+def lacking(tree: Tree, leaf: str | None) -> tuple[Entry, ...]:
+    """The prompts that the branch up from `leaf` lacks, in the order in which they stand in the file.
+
+    Not those left behind on purpose, and not those that a catch-up on the branch gives back already.
+    """
+    branch = list(tree.path(leaf))
+    on_branch = {entry.uuid for entry in branch}
+    given_back = {uuid for entry in branch for uuid in entry.gives_back}
+    found: list[Entry] = []
+    for parent in [*(e.uuid for e in branch), *_roots(tree, branch)]:
+        siblings = tree.children.get(parent, ())
+        kept = next((uuid for uuid in siblings if uuid in on_branch), None)
+        for other in siblings:
+            prompts = [] if other in on_branch else [e for e in tree.below(other) if e.kind in ("prompt", "queued")]
+            if prompts and _unaware(tree, kept, other):
+                found += prompts
+    return tuple(sorted((e for e in found if e.uuid not in given_back), key=lambda e: e.offset))
+
+
+def _roots(tree: Tree, branch: Sequence[Entry]) -> Iterator[str | None]:
+    """The parent under which the branch's first record stands, when that is no record: other branches may begin there too."""
+    if branch and branch[-1].parent is None:
+        yield None
+
+
+def _unaware(tree: Tree, kept: str | None, other: str) -> bool:
+    """Whether the two branches at a fork were written by processes that did not know of each other's.
+
+    The later of the two decides: its writer left the earlier one behind on purpose when it had it in memory. Only a person
+    at a terminal can do that. A headless hangs its turn on the last record that it knows, and so does a terminal
+    whose person does nothing but type.
+    """
+    if kept is None:
+        return False
+    earlier, later = sorted((tree.nodes[kept], tree.nodes[other]), key=lambda e: e.offset)
+    if earlier.uuid is None or tree.writer(later) != "typed":
+        return _parts_ways(tree, earlier, later)
+    before = [e for e in tree.below(earlier.uuid) if e.offset < later.offset]
+    return not any(tree.writer(e) == "typed" for e in before) and any(e.is_conversation for e in before)
+
+
+def _parts_ways(tree: Tree, earlier: Entry, later: Entry) -> bool:
+    """Whether a fork that no person made is one of two conversations, not the parallel tools or the retries inside one turn."""
+    if tree.writer(earlier) != tree.writer(later):
+        return True
+    return _first_prompt(tree, earlier) is not None and _first_prompt(tree, later) is not None
+
+
+def _first_prompt(tree: Tree, top: Entry) -> str | None:
+    found = (e for e in tree.below(top.uuid or "") if e.kind in ("prompt", "queued"))
+    return next((e.uuid for e in found), None)

@@ -1,0 +1,157 @@
+"""What one transcript record means for attribution and for branches. Pure: a decoded record in, an `Entry` out.
+
+The shapes were read off Claude Code 2.0.42 to 2.1.332; a record of an unknown shape becomes an entry of kind `other`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+Kind: TypeAlias = Literal["prompt", "answer", "boundary", "note", "queued", "other"]
+"""`prompt`: a text given to the model. `answer`: the model's. `boundary`: a compaction. `note`: a summary or an interruption.
+`queued`: a text accepted in the middle of a turn. `other`: everything that is not conversation."""
+
+Writer: TypeAlias = Literal["typed", "sdk", "unknown"]
+
+CONVERSATION: frozenset[Kind] = frozenset({"prompt", "answer", "boundary", "note"})
+_TREE_TYPES = frozenset({"user", "assistant", "attachment", "system"})
+_ECHOES = ("<command-name>", "<local-command-", "<task-notification>", "<bash-", "Caveat: The messages below", "Unknown slash command:")
+_INTERRUPTED = "[Request interrupted by user"
+_CATCH_UP = re.compile(r"<ccc-catch-up turns=\"([0-9a-fA-F \-]*)\">")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One transcript record.
+
+    `offset`: its byte position. `parent`: `parentUuid`, or for a compaction its `logicalParentUuid`. `timestamp`: seconds since
+    the epoch, or None. `in_tree`: it may be a leaf that `--resume` follows. `gives_back`: the prompts that a catch-up in it repeats.
+    """
+
+    offset: int
+    type: str
+    kind: Kind
+    uuid: str | None = None
+    parent: str | None = None
+    message_id: str | None = None
+    entrypoint: str | None = None
+    writer: Writer = "unknown"
+    timestamp: float | None = None
+    release: str | None = None
+    in_tree: bool = False
+    gives_back: tuple[str, ...] = ()
+
+    @property
+    def is_conversation(self) -> bool:
+        return self.kind in CONVERSATION
+
+
+def entry_of(record: Mapping[str, Any], offset: int) -> Entry:
+    """The entry of a record that stands at `offset`. Never raises, whatever the record's fields hold."""
+    kind = _kind(record)
+    uuid = _text(record.get("uuid"))
+    main = not record.get("isSidechain")
+    parent = _text(record.get("parentUuid"))
+    if kind == "boundary" and parent is None:
+        parent = _text(record.get("logicalParentUuid"))
+    message = record.get("message")
+    return Entry(
+        offset=offset,
+        type=str(record.get("type")),
+        kind=kind if main and uuid is not None else "other",
+        uuid=uuid,
+        parent=parent,
+        message_id=_text(message.get("id")) if isinstance(message, Mapping) else None,
+        entrypoint=_text(record.get("entrypoint")),
+        writer=_writer(record),
+        timestamp=seconds(record.get("timestamp")),
+        release=_text(record.get("version")),
+        in_tree=main and uuid is not None and record.get("type") in _TREE_TYPES,
+        gives_back=_gives_back(record) if kind == "prompt" else (),
+    )
+
+
+def seconds(stamp: object) -> float | None:
+    """Seconds since the epoch of an ISO 8601 text with a zone, or None."""
+    if not isinstance(stamp, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(stamp)
+    except ValueError:
+        return None
+    return moment.timestamp() if moment.tzinfo is not None else None
+
+
+def texts_of(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """The text blocks of a record's message, or the text of one that was accepted in the middle of a turn."""
+    attachment = record.get("attachment")
+    if isinstance(attachment, Mapping):
+        return _texts(attachment.get("prompt"))
+    message = record.get("message")
+    return _texts(message.get("content")) if isinstance(message, Mapping) else ()
+
+
+def _kind(record: Mapping[str, Any]) -> Kind:
+    match record.get("type"):
+        case "assistant":
+            return "answer"
+        case "user":
+            return _user_kind(record)
+        case "system":
+            return "boundary" if record.get("subtype") == "compact_boundary" else "other"
+        case "attachment":
+            attachment = record.get("attachment")
+            return "queued" if isinstance(attachment, Mapping) and attachment.get("type") == "queued_command" else "other"
+        case _:
+            return "other"
+
+
+def _user_kind(record: Mapping[str, Any]) -> Kind:
+    if record.get("isCompactSummary"):
+        return "note"
+    if record.get("isMeta") or _is_task_notice(record) or _has_tool_result(record):
+        return "other"
+    first = next(iter(texts_of(record)), "").lstrip()
+    if first.startswith(_ECHOES):
+        return "other"
+    return "note" if first.startswith(_INTERRUPTED) else "prompt"
+
+
+def _is_task_notice(record: Mapping[str, Any]) -> bool:
+    origin = record.get("origin")
+    return isinstance(origin, Mapping) and origin.get("kind") == "task-notification"
+
+
+def _has_tool_result(record: Mapping[str, Any]) -> bool:
+    message = record.get("message")
+    content = message.get("content") if isinstance(message, Mapping) else None
+    return isinstance(content, list) and any(isinstance(b, Mapping) and b.get("type") == "tool_result" for b in content)
+
+
+def _writer(record: Mapping[str, Any]) -> Writer:
+    entrypoint = record.get("entrypoint")
+    if isinstance(entrypoint, str):
+        return "sdk" if entrypoint.startswith("sdk") else "typed"
+    return "unknown"
+
+
+def _gives_back(record: Mapping[str, Any]) -> tuple[str, ...]:
+    found = (_CATCH_UP.match(text) for text in texts_of(record)[:1])
+    return tuple(uuid for match in found if match for uuid in match.group(1).split())
+
+
+def _texts(content: object) -> tuple[str, ...]:
+    if isinstance(content, str):
+        return (content,)
+    if not isinstance(content, list):
+        return ()
+    blocks = (b.get("text") for b in content if isinstance(b, Mapping) and b.get("type") == "text")
+    return tuple(text for text in blocks if isinstance(text, str))
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,265 @@
+"""What a headless's stdout says of its work. A reducer: events in, in the order in which they were printed; no clock, no files.
+
+Releases say different things (measured on 2.0.42 to 2.1.332): all print `init`, messages and `result`; `command_lifecycle` comes
+with 2.1.216; task events with 2.1.119; session states on demand. What a release does not say stays unsaid here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ccc_plugins.retire_stale.judgement.entries import seconds
+
+_FIRST = 16
+_FINISHED_TASK = frozenset({"completed", "failed", "killed", "stopped", "cancelled", "canceled", "error"})
+_OPEN_COMMAND = frozenset({"queued", "started"})
+_WAKEUP_IN = re.compile(r"\(in (\d+)\s*s\)")
+_NOT_ARMED = ("not scheduled", "not armed", "error", "invalid")
+_CRON_ID = re.compile(r"\b(?:job|id)[\s:#]+([A-Za-z0-9_-]{4,})")
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """Something inside the process that will start a turn by itself. `due`: seconds since the epoch, None when it comes again and again."""
+
+    key: str
+    kind: str
+    due: float | None
+
+
+@dataclass(slots=True)
+class Stream:
+    """The state after the events fed so far.
+
+    `session_ids`: the sessions that the events named, in order of change. `reset`: a `/clear` was reported. `turn`: why a turn
+    is open, or None. `begun`: something was ever begun. `ended`: a turn or the start-up ever ended. `state`: the last reported
+    session state. `commands`: inputs that the process reported and did not finish. `finished`: inputs that it did finish.
+    `mentioned`: inputs that an event named. `lifecycle`: it reports commands. `tasks`: open tasks by id. `shells`: background
+    shells of a release that does not report their end. `requests`: questions to the host that have no answer. `alarms`: armed wake-ups.
+    `last_answer`: `uuid` and `message.id` of the latest answer on the main chain. `compactions`: how many it reported. `first_ids`: the
+    first own ids. `new_ids`: own ids since `take_ids`.
+    """
+
+    session_ids: list[str] = field(default_factory=list)
+    reset: bool = False
+    turn: str | None = None
+    begun: bool = False
+    ended: bool = False
+    state: str | None = None
+    lifecycle: bool = False
+    commands: dict[str, str] = field(default_factory=dict)
+    finished: set[str] = field(default_factory=set)
+    mentioned: set[str] = field(default_factory=set)
+    tasks: dict[str, str] = field(default_factory=dict)
+    reports_tasks: bool = False
+    shells: int = 0
+    requests: dict[str, str] = field(default_factory=dict)
+    alarms: dict[str, Alarm] = field(default_factory=dict)
+    last_answer: tuple[str | None, str | None] | None = None
+    compactions: int = 0
+    first_ids: list[str] = field(default_factory=list)
+    new_ids: list[str] = field(default_factory=list)
+    _calls: dict[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
+    _task_calls: dict[str, tuple[str, bool]] = field(default_factory=dict)
+
+    def take_ids(self) -> list[str]:
+        """The own `uuid`s and `message.id`s that came since the last call."""
+        taken, self.new_ids = self.new_ids, []
+        return taken
+
+    def feed(self, event: Mapping[str, Any]) -> None:
+        """Take one event. Events of unknown types change nothing."""
+        self._note_session(event)
+        self._note_inputs(event)
+        match event.get("type"):
+            case "assistant" | "user" | "stream_event":
+                self._message(event)
+            case "result":
+                self._close()
+            case "system":
+                self._system(event)
+            case "command_lifecycle":
+                self._command(event)
+            case "control_request":
+                self._ask(event)
+            case "control_response" | "control_cancel_request":
+                self._answered(event)
+            case "conversation_reset":
+                self.reset = True
+            case _:
+                pass
+
+    def _note_session(self, event: Mapping[str, Any]) -> None:
+        session = event.get("session_id")
+        if isinstance(session, str) and session and (not self.session_ids or self.session_ids[-1] != session):
+            self.session_ids.append(session)
+
+    def _note_inputs(self, event: Mapping[str, Any]) -> None:
+        ids = event.get("user_message_uuids")
+        for uuid in ids if isinstance(ids, list) else [event.get("user_message_uuid")]:
+            if isinstance(uuid, str) and uuid not in self.mentioned:
+                self.mentioned.add(uuid)
+                self._own(uuid)
+
+    def _own(self, *ids: object) -> None:
+        new = [i for i in ids if isinstance(i, str)]
+        self.new_ids += new
+        if len(self.first_ids) < _FIRST:
+            self.first_ids += new
+
+    def _open(self, reason: str) -> None:
+        self.turn, self.begun = reason, True
+
+    def _close(self) -> None:
+        self.turn, self.ended = None, True
+
+    def _message(self, event: Mapping[str, Any]) -> None:
+        if event.get("parent_tool_use_id"):
+            return
+        self._open(f"{event['type']} printed, no result since")
+        message = event.get("message")
+        if event["type"] == "stream_event" or not isinstance(message, Mapping):
+            return
+        uuid, message_id = _text(event.get("uuid")), _text(message.get("id"))
+        self._own(uuid, message_id)
+        if event["type"] == "assistant":
+            self.last_answer = (uuid, message_id)
+        content = message.get("content")
+        for block in content if isinstance(content, list) else ():
+            if isinstance(block, Mapping):
+                self._block(block, event)
+
+    def _block(self, block: Mapping[str, Any], event: Mapping[str, Any]) -> None:
+        if block.get("type") == "tool_use" and isinstance(block.get("id"), str):
+            given = block.get("input")
+            self._calls[block["id"]] = (str(block.get("name")), given if isinstance(given, Mapping) else {})
+        elif block.get("type") == "tool_result":
+            name, given = self._calls.pop(str(block.get("tool_use_id")), ("", {}))
+            self._tool_result(name, given, block, event)
+
+    def _tool_result(self, name: str, given: Mapping[str, Any], block: Mapping[str, Any], event: Mapping[str, Any]) -> None:
+        text, key = _result_text(block), str(block.get("tool_use_id"))
+        background = given.get("run_in_background") is True
+        if not background:
+            self._end_foreground_task(key)
+        if name == "Bash" and background and not block.get("is_error") and not self.reports_tasks:
+            self.shells += 1
+        elif name == "ScheduleWakeup" and not _refused(block, text):
+            self._arm(given, text, event)
+        elif name == "CronCreate" and not _refused(block, text):
+            found = _CRON_ID.search(text)
+            job = found.group(1) if found else key
+            self.alarms[job] = Alarm(job, "scheduled job", None)
+        elif name == "CronDelete" and not block.get("is_error"):
+            self.alarms.pop(str(given.get("id")), None)
+
+    def _end_foreground_task(self, call: str) -> None:
+        """A subagent that a turn waits for ends with its tool result; 2.1.61 prints no other end of it."""
+        for key in [key for key, (used, background) in self._task_calls.items() if used == call and not background]:
+            self._end_task(key)
+
+    def _end_task(self, key: str) -> None:
+        self.tasks.pop(key, None)
+        self._task_calls.pop(key, None)
+
+    def _arm(self, given: Mapping[str, Any], text: str, event: Mapping[str, Any]) -> None:
+        result = event.get("tool_use_result", event.get("toolUseResult"))
+        at = result.get("scheduledFor") if isinstance(result, Mapping) else None
+        if at == 0:
+            return
+        due = at / 1000 if isinstance(at, int | float) else _due(given, text, seconds(event.get("timestamp")))
+        self.alarms["wakeup"] = Alarm("wakeup", "wake-up", due)
+
+    def _system(self, event: Mapping[str, Any]) -> None:
+        match event.get("subtype"):
+            case "init":
+                self._open("a turn began, no result since")
+            case "status" if event.get("status"):
+                self._open(f"status {event['status']}")
+            case "compact_boundary":
+                self.compactions += 1
+                self._own(event.get("uuid"))
+            case "session_state_changed":
+                self._state(event)
+            case "hook_started":
+                self.begun = True
+            case "background_tasks_changed":
+                self._task_list(event)
+            case "task_started" | "task_updated" | "task_notification" | "task_progress":
+                self._task(event)
+            case _:
+                pass
+
+    def _state(self, event: Mapping[str, Any]) -> None:
+        self.state = str(event.get("state"))
+        if self.state == "idle":
+            self._close()
+        else:
+            self._open(f"session state {self.state}")
+
+    def _task_list(self, event: Mapping[str, Any]) -> None:
+        tasks = event.get("tasks")
+        self.reports_tasks, self.shells = True, 0
+        if isinstance(tasks, list):
+            self.tasks = {str(t.get("task_id")): str(t.get("task_type")) for t in tasks if isinstance(t, Mapping)}
+
+    def _task(self, event: Mapping[str, Any]) -> None:
+        key, patch = str(event.get("task_id")), event.get("patch")
+        self.reports_tasks, self.shells = True, 0
+        status = patch.get("status") if isinstance(patch, Mapping) else event.get("status")
+        if status in _FINISHED_TASK:
+            self._end_task(key)
+        elif event.get("subtype") == "task_started":
+            self.tasks[key] = str(event.get("task_type"))
+            self._task_calls[key] = (str(event.get("tool_use_id")), event.get("is_backgrounded") is True)
+
+    def _command(self, event: Mapping[str, Any]) -> None:
+        uuid, state = event.get("command_uuid"), str(event.get("state"))
+        self.lifecycle = True
+        if not isinstance(uuid, str):
+            return
+        if uuid not in self.mentioned:
+            self.mentioned.add(uuid)
+            self._own(uuid)
+        if state in _OPEN_COMMAND:
+            self.commands[uuid] = state
+            self.begun = True
+        else:
+            self.commands.pop(uuid, None)
+            self.finished.add(uuid)
+
+    def _ask(self, event: Mapping[str, Any]) -> None:
+        request = event.get("request")
+        subtype = request.get("subtype") if isinstance(request, Mapping) else None
+        self.requests[str(event.get("request_id"))] = str(subtype or "question")
+
+    def _answered(self, event: Mapping[str, Any]) -> None:
+        response = event.get("response")
+        key = response.get("request_id") if isinstance(response, Mapping) else event.get("request_id")
+        self.requests.pop(str(key), None)
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _result_text(block: Mapping[str, Any]) -> str:
+    content = block.get("content")
+    if isinstance(content, list):
+        return " ".join(str(b.get("text", "")) for b in content if isinstance(b, Mapping))
+    return content if isinstance(content, str) else ""
+
+
+def _refused(block: Mapping[str, Any], text: str) -> bool:
+    return bool(block.get("is_error")) or any(word in text[:80].lower() for word in _NOT_ARMED)
+
+
+def _due(given: Mapping[str, Any], text: str, at: float | None) -> float | None:
+    """When a wake-up fires: the later of what was asked for and what was answered; never, for what the log does not date."""
+    asked, said = given.get("delaySeconds"), _WAKEUP_IN.search(text)
+    delays = [float(asked)] if isinstance(asked, int | float) and not isinstance(asked, bool) else []
+    delays += [float(said.group(1))] if said else []
+    return at + max(delays) if at is not None and delays else None
