@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ccc_hookspecs.values import Facts, Headless, SentInput
+from ccc_plugins.retire_stale.evidence.branches import last_of, lost_prompts, read_tree
 from ccc_plugins.retire_stale.evidence.stdout_log import StdoutLog
 from ccc_plugins.retire_stale.evidence.transcript import State, Transcript
 from ccc_plugins.retire_stale.judgement.attribution import Attribution, AttributionFacts, attribute
@@ -139,6 +140,20 @@ class Observer:
             transcript_size=self._transcript.size if self._transcript is not None else None,
             log_size=self._log.size,
         )
+
+    def lost(self, release: str | None = None, *, alive: bool = True) -> tuple[str, ...]:
+        """The `uuid`s of the prompts that a fresh `--resume` would lack, by `release` or by the one that wrote last.
+
+        `alive`: the headless has yet to exit, and will name the last record that it knows. Reads the end of the transcript anew.
+        """
+        if self._transcript is None or self._state != "readable":
+            return ()
+        tree = read_tree(self._transcript.path)
+        stream, sent = self._log.stream, self._headless.sent or ()
+        own = [*stream.mentioned, *(s.message_id for s in sent), *(stream.last_answer or ())]
+        leaf = last_of(tree, own) if alive else None
+        found = lost_prompts(tree, release or self._transcript.release, headless_leaf=leaf)
+        return tuple(e.uuid for e in found if e.uuid is not None)
 
     def _moved_to(self) -> str | None:
         """The session that a `/clear` led to. An id that `--resume` alone prints from the start is not one."""

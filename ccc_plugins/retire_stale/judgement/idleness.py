@@ -80,6 +80,8 @@ def _work(facts: IdlenessFacts) -> Iterator[str]:
     """Signs of work that will end."""
     stream = facts.stream
     for owed in facts.unacknowledged or ():
+        if owed.message_id in stream.commands:
+            continue
         yield f"input {owed.message_id[:4]} unacknowledged" + (f" for {owed.age:.0f} s" if owed.age is not None else "")
     for uuid, state in stream.commands.items():
         yield f"input {uuid[:4]} {state}"

@@ -1,0 +1,100 @@
+"""The branches at the end of a transcript, and the texts of turns that a fresh `--resume` would lack."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ccc_hookspecs.claude.jsonl import JsonlFollower, line_at, parse
+from ccc_plugins.retire_stale.judgement.branches import Tree, lacking, resumed_leaf
+from ccc_plugins.retire_stale.judgement.entries import Entry, entry_of, texts_of
+
+TAIL = 64 << 20
+"""Bytes at the end of a transcript in which forks are looked for. What a fork further back left out is long out of reach."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One lacking turn: its prompt's `uuid`, the person's texts and the model's, each in order."""
+
+    uuid: str
+    asked: tuple[str, ...]
+    answered: tuple[str, ...]
+
+
+def read_tree(path: Path) -> Tree:
+    """The transcript's last `TAIL` bytes as a tree; an empty one when the file cannot be read."""
+    entries: list[Entry] = []
+    last_prompts: list[str] = []
+    typed: set[str] = set()
+    for line in JsonlFollower(path, start=_tail_start(path)).lines():
+        for record in parse(line):
+            match record.data:
+                case {"type": "last-prompt", "leafUuid": str(leaf)}:
+                    last_prompts.append(leaf)
+                case {"type": "file-history-snapshot", "messageId": str(message)}:
+                    typed.add(message)
+                case data:
+                    entries.append(entry_of(data, record.offset))
+    return Tree.of(entries, last_prompts, frozenset(typed))
+
+
+def lost_prompts(tree: Tree, release: str | None, *, headless_leaf: str | None = None) -> tuple[Entry, ...]:
+    """The prompts that a fresh `--resume` by this release would lack.
+
+    `headless_leaf`: the last record in a live headless's memory. From 2.1.168 on it names that one in a `last-prompt` when it exits.
+    """
+    if headless_leaf is not None:
+        tree = Tree(nodes=tree.nodes, children=tree.children, typed=tree.typed, last_prompts=[*tree.last_prompts, headless_leaf])
+    return lacking(tree, resumed_leaf(tree, release))
+
+
+def last_of(tree: Tree, ids: Iterable[str | None]) -> str | None:
+    """Of the records with one of these as `uuid` or `message.id`, the one that stands last."""
+    wanted = frozenset(i for i in ids if i is not None)
+    found = [e for e in tree.nodes.values() if e.uuid in wanted or (e.message_id is not None and e.message_id in wanted)]
+    return max(found, key=lambda e: e.offset).uuid if found else None
+
+
+def turns_of(path: Path, tree: Tree, prompts: Sequence[Entry]) -> tuple[Turn, ...]:
+    """The texts of these prompts and of the answers to them."""
+    return tuple(_turn(path, tree, prompt) for prompt in prompts if prompt.uuid is not None)
+
+
+def _turn(path: Path, tree: Tree, prompt: Entry) -> Turn:
+    answers = sorted(_answers(tree, prompt.uuid or ""), key=lambda e: e.offset)
+    return Turn(prompt.uuid or "", _texts_at(path, prompt), tuple(text for answer in answers for text in _texts_at(path, answer)))
+
+
+def _answers(tree: Tree, top: str) -> Iterator[Entry]:
+    """The answers below a prompt, down to the next prompts."""
+    stack = list(tree.children.get(top, ()))
+    while stack:
+        entry = tree.nodes[stack.pop()]
+        if entry.kind in ("prompt", "queued"):
+            continue
+        if entry.kind == "answer":
+            yield entry
+        stack.extend(tree.children.get(entry.uuid, ()))
+
+
+def _texts_at(path: Path, entry: Entry) -> tuple[str, ...]:
+    line = line_at(path, entry.offset)
+    for record in parse(line) if line is not None else ():
+        if record.data.get("uuid") == entry.uuid:
+            return texts_of(record.data)
+    return ()
+
+
+def _tail_start(path: Path) -> int:
+    """The beginning of the first line that lies whole in the last `TAIL` bytes."""
+    try:
+        size = os.stat(path).st_size
+    except OSError:
+        return 0
+    if size <= TAIL:
+        return 0
+    line = line_at(path, size - TAIL)
+    return line.end if line is not None else size - TAIL
