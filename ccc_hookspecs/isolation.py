@@ -106,6 +106,8 @@ def _wraps(impl: pluggy.HookImpl) -> bool:
 def _check_runs(name: str, hook: str, impl: pluggy.HookImpl) -> None:
     if inspect.iscoroutinefunction(impl.function) or inspect.isasyncgenfunction(impl.function):
         raise PluginLoadError(name, f"{hook} is a coroutine function; hooks are called and not awaited")
+    if next(iter(inspect.signature(impl.function).parameters), None) == "self":
+        raise PluginLoadError(name, f"{hook} needs an instance; register an object, not its class")
     if inspect.isgeneratorfunction(impl.function) and not _wraps(impl):
         raise PluginLoadError(name, f"{hook} yields but is not marked as a wrapper, so it would never run")
 
