@@ -246,7 +246,8 @@ def test_refused_continue_is_logged_and_the_rest_is_settled(lab: Lab, monkeypatc
     for fake in (one, two):
         _abandoned(lab, fake.headless, freezes=True)
         _stop(fake)
-    send, refused = Handle.send, []
+    send = Handle.send
+    refused: list[int] = []
 
     def refuse_once(self: Handle, signum: signal.Signals) -> bool:
         if not refused:
