@@ -102,7 +102,8 @@ class Headless:
     the process's identity. None means that the host cannot tell, and then the process is never signalled.
     `engine`: `claude`, or another engine's name, of which nothing is changed.
     `fifo`, `stdout_log`, `cwd`: absolute paths, or None when the host does not know.
-    `sent`: the inputs written to it, oldest first; at least those that it may not have acknowledged yet.
+    `sent`: the inputs written to it, oldest first; at least those that it may not have acknowledged yet. None when the host does
+    not know them all: then the process never counts as idle.
     `spawned_at`: seconds since the epoch, by the host's clock at the spawn.
     `resumed`: True when it was started with `--resume`, False when it began the session, None when unknown.
     `transcript_size`: bytes the transcript had right before the spawn, when the host noted it.
@@ -117,7 +118,7 @@ class Headless:
     fifo: Path | None = None
     stdout_log: Path | None = None
     cwd: Path | None = None
-    sent: tuple[SentInput, ...] = ()
+    sent: tuple[SentInput, ...] | None = None
     spawned_at: float | None = None
     resumed: bool | None = None
     transcript_size: int | None = None
@@ -135,12 +136,16 @@ class Headless:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Injection:
-    """A text about to go into a headless. `message_id` becomes the FIFO line's `uuid`."""
+    """A text about to go into a headless. `message_id` becomes the FIFO line's `uuid`.
+
+    `overrule`: a person, told what it costs, wants the work ended that a `Hold` waits for. Nothing else may set it.
+    """
 
     session_id: str
     text: str = field(repr=False)
     message_id: str
     headless: Headless
+    overrule: bool = False
 
     def __post_init__(self) -> None:
         _check_uuid(self, "session_id", "message_id")

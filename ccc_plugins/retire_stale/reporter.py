@@ -12,6 +12,7 @@ from blinker import NamedSignal
 
 from ccc_hookspecs.signals import emit, headless_kept, headless_retired, retirement_deferred, retirement_failed
 from ccc_hookspecs.values import Deferral, Kept, Outcome, Retirement, RetirementFailure
+from ccc_plugins.retire_stale.judgement.idleness import sign_kind
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ class Reporter:
         process = (outcome.headless.pid, outcome.headless.start_time, outcome.mechanism)
         with self._lock:
             if isinstance(outcome, Deferral):
-                return self._deferred.put(process, (outcome.reason, outcome.facts.signs))
+                return self._deferred.put(process, (outcome.reason, tuple(map(sign_kind, outcome.facts.signs))))
             self._deferred.forget(process)
             return not isinstance(outcome, Kept) or self._kept.put((*process, outcome.reason, outcome.would_retire), True)
 

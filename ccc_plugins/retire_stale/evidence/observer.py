@@ -41,11 +41,16 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """Both verdicts on one headless. `resumable`: ending it loses no history, as the transcript holds its last turn."""
+    """Both verdicts on one headless.
+
+    `on_disk`: the transcript is there to be read. `resumable`: ending it loses no history: the
+    transcript is there, and holds its last turn or will once it has caught up with the log.
+    """
 
     attribution: Attribution
     idleness: Idleness
     resumable: bool
+    on_disk: bool
     release: str | None
     transcript_size: int | None
     log_size: int | None
@@ -135,7 +140,8 @@ class Observer:
         return Judgement(
             attribution=attribution,
             idleness=judge_idleness(self._idleness_facts(around)),
-            resumable=self._state == "readable" and (self.settled() or self._moved_to() is not None),
+            resumable=self._state == "readable" and (attribution.verdict == "stale" or self.settled()),
+            on_disk=self._state == "readable",
             release=self._transcript.release if self._transcript is not None else None,
             transcript_size=self._transcript.size if self._transcript is not None else None,
             log_size=self._log.size,

@@ -6,6 +6,7 @@ fixed vocabulary; none holds conversation text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -74,6 +75,14 @@ def judge_idleness(facts: IdlenessFacts) -> Idleness:
     if gaps:
         return Idleness("unknown", gaps)
     return Idleness("idle", tuple(_rest(facts)))
+
+
+def sign_kind(sign: str) -> str:
+    """A sign without what counts up or down in it, so that two looks at the same thing compare equal."""
+    return _AGE.sub("", sign)
+
+
+_AGE = re.compile(r" for \d+ s(?: more)?$|^\d+ ")
 
 
 def _work(facts: IdlenessFacts) -> Iterator[str]:

@@ -1,0 +1,122 @@
+"""What is known of every headless of one host: an observer for each process, and the looks around it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from ccc_hookspecs.claude.paths import TranscriptFinder, process_config_dir
+from ccc_hookspecs.specs import Host
+from ccc_hookspecs.values import Headless
+from ccc_plugins.retire_stale.evidence.observer import Judgement, Observer
+
+if TYPE_CHECKING:  # psutil is not needed before the first look at a process
+    from ccc_plugins.retire_stale.evidence.processes import ProcessTable
+    from ccc_plugins.retire_stale.evidence.surroundings import Probe
+
+ProcessKey: TypeAlias = tuple[int, float | None, str]
+
+_OBSERVED = 4096
+
+
+class Evidence:
+    """The observers of one host's headless agents. Safe to use from several threads; one headless is looked at by one at a time."""
+
+    def __init__(self, cpu_look_seconds: float = 0.0) -> None:
+        self._cpu_look_seconds = cpu_look_seconds
+        self._finder = TranscriptFinder()
+        self._lock = threading.Lock()
+        self._observers: OrderedDict[ProcessKey, tuple[Observer, threading.Lock]] = OrderedDict()
+        self._config_dirs: dict[ProcessKey, Path] = {}
+        self._probe: Probe | None = None
+
+    def is_fresh(self, ccc: Host, headless: Headless) -> bool:
+        """Whether the headless has seen everything on disk: two `stat` calls when nothing changed."""
+        observer, lock = self._observer(headless)
+        with lock:
+            self._read(ccc, observer, headless)
+            return observer.attribution().verdict == "fresh"
+
+    def judge(self, ccc: Host, headless: Headless, table: ProcessTable | None = None) -> Judgement:
+        """Both verdicts, from the files and the processes as they are now, or as `table` shows them."""
+        observer, lock = self._observer(headless)
+        with lock:
+            self._read(ccc, observer, headless)
+            around = self.probe.around(headless, self._config_dir(ccc, headless), observer.transcript_path, table)
+            return observer.judge(around)
+
+    def settled(self, ccc: Host, headless: Headless) -> bool:
+        """Whether the transcript holds by now the last answer that the log shows."""
+        observer, lock = self._observer(headless)
+        with lock:
+            self._read(ccc, observer, headless)
+            return observer.settled()
+
+    def lost(self, headless: Headless, *, alive: bool) -> tuple[str, ...]:
+        """The prompts that a fresh `--resume` would lack, as of the last look."""
+        observer, lock = self._observer(headless)
+        with lock:
+            return observer.lost(alive=alive)
+
+    def transcript_of(self, ccc: Host, headless: Headless) -> Path | None:
+        """Where the headless's transcript is, or None."""
+        return self._finder.find(self._config_dir(ccc, headless), headless.session_id, headless.cwd)
+
+    def typists(self, ccc: Host, headless: Headless, table: ProcessTable) -> tuple[int, ...]:
+        """The pids of live processes that a person drives on the session, besides the headless."""
+        return self.probe.typists(headless, self._config_dir(ccc, headless), table)
+
+    def forget(self, headless: Headless) -> None:
+        """The process is gone."""
+        with self._lock:
+            self._observers.pop(_key(headless), None)
+            self._config_dirs.pop(_key(headless), None)
+
+    @property
+    def probe(self) -> Probe:
+        """The looks at processes, FIFOs and the registry."""
+        if self._probe is None:
+            from ccc_plugins.retire_stale.evidence.surroundings import Probe
+
+            self._probe = Probe(self._cpu_look_seconds)
+        return self._probe
+
+    def _observer(self, headless: Headless) -> tuple[Observer, threading.Lock]:
+        key = _key(headless)
+        with self._lock:
+            found = self._observers.get(key)
+            if found is None:
+                found = Observer(headless, _spawned_at(headless)), threading.Lock()
+                self._observers[key] = found
+                if len(self._observers) > _OBSERVED:
+                    self._observers.popitem(last=False)
+            return found
+
+    def _read(self, ccc: Host, observer: Observer, headless: Headless) -> None:
+        observer.read(headless, self.transcript_of(ccc, headless))
+
+    def _config_dir(self, ccc: Host, headless: Headless) -> Path:
+        """By the environment the process was started with; else what the host says."""
+        key = _key(headless)
+        known = self._config_dirs.get(key)
+        if known is None:
+            known = headless.config_dir or process_config_dir(headless.pid) or ccc.config_dir(headless)
+            self._config_dirs[key] = known
+        return known
+
+
+def _key(headless: Headless) -> ProcessKey:
+    return headless.pid, headless.start_time, headless.session_id
+
+
+def _spawned_at(headless: Headless) -> float | None:
+    """When the process was spawned, in seconds since the epoch: as the host noted it, or by the process's age."""
+    if headless.spawned_at is not None:
+        return headless.spawned_at
+    from ccc_plugins.retire_stale.evidence.processes import age
+
+    seconds = age(headless.pid, headless.start_time)
+    return None if seconds is None else time.time() - seconds

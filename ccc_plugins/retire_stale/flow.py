@@ -1,0 +1,111 @@
+"""From a headless to an outcome: evidence, judgement, retirement. What the three mechanisms share, for one host."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ccc_hookspecs.specs import Host
+from ccc_hookspecs.values import Facts, Headless, Outcome, Tick
+from ccc_plugins.retire_stale.catch_up import CatchUp, catch_up
+from ccc_plugins.retire_stale.deferrals import Deferrals
+from ccc_plugins.retire_stale.evidence.branches import lost_prompts, read_tree, turns_of
+from ccc_plugins.retire_stale.evidence.evidence import Evidence
+from ccc_plugins.retire_stale.evidence.observer import Judgement
+from ccc_plugins.retire_stale.journal import Journal
+from ccc_plugins.retire_stale.judgement.idleness import sign_kind
+from ccc_plugins.retire_stale.order import Order
+from ccc_plugins.retire_stale.reporter import Reporter
+from ccc_plugins.retire_stale.retirement import is_gone, retire, thaw
+from ccc_plugins.retire_stale.settings import Settings
+
+if TYPE_CHECKING:
+    from ccc_plugins.retire_stale.evidence.processes import ProcessTable
+
+log = logging.getLogger(__name__)
+
+Wanted = Callable[[Judgement], str | None]
+"""None when a judgement still asks for the retirement, else the reason to keep the process."""
+
+
+class Flow:
+    """The evidence, the journal and the deferrals of one host, and what is done with them."""
+
+    def __init__(self, state_dir: Path, settings: Settings) -> None:
+        self.settings = settings
+        self.evidence = Evidence(settings.cpu_look_seconds)
+        self.journal = Journal(state_dir)
+        self.deferrals = Deferrals(self.journal.store)
+        self.reporter = Reporter()
+        self._snapshot: tuple[Tick, ProcessTable] | None = None
+        thaw(self.journal)
+
+    def retire(
+        self, ccc: Host, headless: Headless, *, mechanism: str, reason: str, wanted: Wanted, overruled: frozenset[str] | None = None
+    ) -> Outcome:
+        """Retire a headless if it is idle and `wanted`. The caller holds the session's lock.
+
+        `overruled`: the kinds of signs of work (`sign_kind`) that a person chose to end; only a sign of another kind keeps it busy then.
+        """
+        look = _Look(self.evidence, ccc, headless, wanted, overruled)
+        order = Order(
+            headless=headless,
+            mechanism=mechanism,
+            reason=reason,
+            judge=look.facts,
+            settled=lambda: self.evidence.settled(ccc, headless),
+            wanted=look.objection,
+        )
+        return retire(ccc, order, self.settings, self.journal, self.reporter)
+
+    def catch_up(self, ccc: Host, headless: Headless, release: str | None) -> CatchUp | None:
+        """What a fresh `--resume` by this release would lack, now that the headless has exited; None when nothing or switched off."""
+        path = self.evidence.transcript_of(ccc, headless)
+        if path is None or not self.settings.catch_up:
+            return None
+        tree = read_tree(path)
+        turns = turns_of(path, tree, lost_prompts(tree, release))
+        given = catch_up(turns, self.settings.catch_up_limit)
+        if given is not None and given.cut:
+            log.info("session %s: the catch-up leaves out the %d oldest turns", headless.session_id, given.cut)
+        return given
+
+    def processes(self, tick: Tick) -> ProcessTable:
+        """The process snapshot of this tick, shared by the mechanisms that it calls."""
+        from ccc_plugins.retire_stale.evidence.processes import snapshot
+
+        if self._snapshot is None or self._snapshot[0] != tick:
+            self._snapshot = tick, snapshot(self._snapshot[1] if self._snapshot else None)
+        return self._snapshot[1]
+
+    def forget(self, headless: Headless) -> None:
+        """The process is gone."""
+        self.evidence.forget(headless)
+
+
+@dataclass(slots=True)
+class _Look:
+    """One headless under judgement for a retirement."""
+
+    evidence: Evidence
+    ccc: Host
+    headless: Headless
+    wanted: Wanted
+    overruled: frozenset[str] | None
+    judgement: Judgement | None = field(default=None, init=False)
+
+    def facts(self) -> Facts:
+        self.judgement = self.evidence.judge(self.ccc, self.headless)
+        facts = self.judgement.facts()
+        if self.overruled is None or facts.idleness == "idle" or not {sign_kind(s) for s in facts.signs} <= self.overruled:
+            return facts
+        return replace(facts, idleness="idle", signs=tuple(f"overruled: {sign}" for sign in facts.signs))
+
+    def objection(self, _: Facts) -> str | None:
+        return "not judged" if self.judgement is None else self.wanted(self.judgement)
+
+
+__all__ = ["Flow", "Wanted", "is_gone"]
