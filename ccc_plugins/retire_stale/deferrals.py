@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 import time
 from collections.abc import Callable
@@ -12,8 +11,6 @@ from typing import TypeVar
 from ccc_hookspecs.values import Headless
 from ccc_plugins.retire_stale.identity import SAME_START
 from ccc_plugins.retire_stale.store import Store, StoreError
-
-log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -77,7 +74,7 @@ class Deferrals:
                 rows = db.execute("SELECT * FROM deferrals WHERE ? IS NULL OR mechanism = ? ORDER BY since", (mechanism, mechanism))
                 return tuple(_deferred(row) for row in rows)
         except StoreError as error:
-            log.warning("deferred retirements cannot be read: %s", error)
+            self._store.complain("deferred retirements cannot be read", error)
             return ()
 
     def since(self, headless: Headless) -> float | None:
@@ -101,7 +98,7 @@ class Deferrals:
             with self._store.writing() as db:
                 return work(db)
         except StoreError as error:
-            log.warning("a deferred retirement could not be stored or removed: %s", error)
+            self._store.complain("a deferred retirement could not be stored or removed", error)
             return failed
 
 

@@ -6,7 +6,6 @@ two processes that want to retire the same headless one acts. No journal, no sig
 
 from __future__ import annotations
 
-import logging
 import os
 import sqlite3
 import time
@@ -19,8 +18,6 @@ from ccc_hookspecs.processes import start_time
 from ccc_hookspecs.values import Headless, Rung
 from ccc_plugins.retire_stale.identity import SAME_START, presence
 from ccc_plugins.retire_stale.store import Store, StoreError
-
-log = logging.getLogger(__name__)
 
 Ending: TypeAlias = Literal["retired", "deferred", "kept", "exited", "failed", "interrupted", "thawed", "abandoned"]
 """How an attempt ended. `exited`: by itself, before we ended it. `interrupted`: an error broke it off. `thawed`, `abandoned`:
@@ -104,7 +101,7 @@ class Journal:
             with self.store.writing() as db:
                 _close(db, attempt, outcome, rung, exit_code)
         except StoreError as error:
-            log.warning("the end of a retirement (%s) could not be recorded: %s", outcome, error)
+            self.store.complain("the end of a retirement could not be recorded", error)
             return False
         return True
 
@@ -133,7 +130,7 @@ class Journal:
             with self.store.reading() as db:
                 return _select(db, condition, *values)
         except StoreError as error:
-            log.warning("the journal of retirements cannot be read: %s", error)
+            self.store.complain("the journal of retirements cannot be read", error)
             return ()
 
     def settle_abandoned(self, decide: Callable[[Attempt], Ending]) -> tuple[tuple[Attempt, Ending], ...]:

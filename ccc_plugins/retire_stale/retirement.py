@@ -251,7 +251,7 @@ def thaw(journal: Journal) -> tuple[Attempt, ...]:
     try:
         settled = journal.settle_abandoned(_thaw)
     except StoreError as error:
-        log.warning("processes that a host left stopped cannot be looked for: %s", error)
+        journal.store.complain("processes that a host left stopped cannot be looked for", error)
         return ()
     return tuple(attempt for attempt, ending in settled if ending == "thawed")
 

@@ -5,6 +5,7 @@ Every use opens a connection of its own: that is safe in any thread and after a 
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import stat
@@ -12,6 +13,8 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+
+log = logging.getLogger(__name__)
 
 FILE_NAME = "retire_stale.sqlite3"
 
@@ -65,6 +68,7 @@ class Store:
     def __init__(self, state_dir: Path, *, busy_seconds: float = 2.0) -> None:
         self.path = state_dir / FILE_NAME
         self._busy_seconds = busy_seconds
+        self._said: set[str] = set()
 
     def exists(self) -> bool:
         """Whether anything was ever stored. Reading does not create the file."""
@@ -86,6 +90,12 @@ class Store:
             db.execute("BEGIN IMMEDIATE")
             with db:
                 yield db
+
+    def complain(self, what: str, error: StoreError) -> None:
+        """Log that something could not be done; the same again only at DEBUG, since ticks repeat it."""
+        line = f"{what}: {error}"
+        log.log(logging.DEBUG if line in self._said else logging.WARNING, "%s", line)
+        self._said.add(line)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

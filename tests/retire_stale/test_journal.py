@@ -206,6 +206,16 @@ def test_corrupt_file_answers_no_and_refuses_intents(journal: Journal, state_dir
     assert journal.store.path.read_bytes() == content
 
 
+def test_trouble_is_logged_once(journal: Journal, state_dir: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What every tick runs into again is one warning that names the file."""
+    state_dir.mkdir(mode=0o700)
+    journal.store.path.write_bytes(b"not a database" * 100)
+    for _ in range(3):
+        journal.attempts()
+    (warning,) = caplog.records
+    assert str(journal.store.path) in warning.getMessage()
+
+
 def test_locked_file_is_waited_for_and_then_refused(journal: Journal, state_dir: Path) -> None:
     """Another process's write is waited for, bounded; the reads do not wait for it at all."""
     begin(journal)
