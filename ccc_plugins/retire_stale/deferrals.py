@@ -82,12 +82,13 @@ class Deferrals:
         return next((deferred.since for deferred in self.all() if deferred.is_of(headless)), None)
 
     def drop(self, of: Headless | DeferredRetirement, mechanism: str | None = None) -> bool:
-        """Forget the deferrals of this process, or one mechanism's. True for the one caller that removed something."""
+        """Forget this deferral, or those of a process: of every mechanism or of one. True for the one caller that removed something."""
+        only = of.mechanism if isinstance(of, DeferredRetirement) else mechanism
 
         def delete(db: sqlite3.Connection) -> bool:
             found = db.execute(
                 "DELETE FROM deferrals WHERE pid = ? AND ABS(start_time - ?) < ? AND (? IS NULL OR mechanism = ?)",
-                (of.pid, of.start_time, SAME_START, mechanism, mechanism),
+                (of.pid, of.start_time, SAME_START, only, only),
             )
             return found.rowcount > 0
 
