@@ -1,0 +1,95 @@
+"""Asking the plugins about one text, and keeping what their answer means for CCC: a hold, or a debt to the session."""
+
+from __future__ import annotations
+
+import logging
+from types import ModuleType
+
+from ccc_hookspecs.errors import SessionLockTimeout
+from ccc_hookspecs.integrations.command_center.adapter import UNKNOWN_MECHANISM, CommandCenterHost
+from ccc_hookspecs.integrations.command_center.attempts import Entry
+from ccc_hookspecs.integrations.command_center.debts import Debt
+from ccc_hookspecs.integrations.command_center.holds import Held, Holds
+from ccc_hookspecs.integrations.command_center.queue import Queue
+from ccc_hookspecs.manager import PluginManager
+from ccc_hookspecs.values import Decision, Deliver, Headless, Hold, Injection, Respawn
+
+log = logging.getLogger(__name__)
+
+CLEAR = "/clear"
+"""The one text that no plugin is asked about: it drops the memory that may be stale, and adds no turn to the session."""
+
+
+class Judge:
+    """The plugins' answers, and the holds that follow from them."""
+
+    def __init__(self, server: ModuleType, host: CommandCenterHost, manager: PluginManager, holds: Holds, queue: Queue) -> None:
+        self._server = server
+        self._host = host
+        self._manager = manager
+        self._holds = holds
+        self._queue = queue
+
+    def ask(self, entry: Entry, text: str, message_id: str, *, from_queue: bool) -> Decision:
+        """What is to become of `text`, on its way to this row's process. To be called with the session's lock held."""
+        headless = self._host.headless(entry)
+        if headless is None or text.strip() == CLEAR:
+            return Deliver()
+        if not from_queue and self.must_wait(headless.session_id):
+            return Hold(reason="earlier texts of this session wait to be delivered first")
+        injection = Injection(session_id=headless.session_id, text=text, message_id=message_id, headless=headless)
+        return self._kept(entry, headless, injection, self._manager.pre_inject(self._host, injection))
+
+    def must_wait(self, session_id: str) -> bool:
+        """True when texts of this session are queued because of us, so that a new one must not overtake them."""
+        return self._host.debts.get(session_id) is not None and self._queue.pending(session_id)
+
+    def ask_again(self) -> None:
+        """Ask about every held text once more; CCC's queue delivers those whose hold has ended."""
+        for held in self._holds.all():
+            try:
+                with self._host.session_lock(held.headless.session_id, 0):
+                    self._ask_again(held)
+            except SessionLockTimeout:
+                continue
+
+    def _ask_again(self, held: Held) -> None:
+        headless = self._host.headless(held.entry) if self._host.listed(held.entry) and self._host.alive(held.entry) else None
+        if headless is None or headless.session_id != held.headless.session_id:
+            self._end(held.headless)
+            return
+        injection = Injection(session_id=headless.session_id, text=held.text, message_id=held.message_id, headless=headless)
+        self._kept(held.entry, headless, injection, self._manager.pre_inject(self._host, injection))
+
+    def _kept(self, entry: Entry, headless: Headless, injection: Injection, decision: Decision) -> Decision:
+        if isinstance(decision, Respawn) and self._host.alive(entry):
+            log.error("session %s: a plugin asked for a respawn while process %d lives", headless.session_id, headless.pid)
+            decision = Hold(reason=f"process {headless.pid} has not ended yet")
+        if isinstance(decision, Hold):
+            self._hold(entry, headless, injection, decision)
+            return decision
+        self._end(headless)
+        if isinstance(decision, Respawn):
+            self._owe(headless, decision)
+        return decision
+
+    def _hold(self, entry: Entry, headless: Headless, injection: Injection, hold: Hold) -> None:
+        session_id = headless.session_id
+        if self._host.debts.get(session_id) is None:
+            self._host.debts.put(session_id, Debt(reason=hold.reason, mechanism=UNKNOWN_MECHANISM))
+        held = self._holds.hold(entry, headless, injection.text, injection.message_id, hold)
+        if held is not None:
+            waits = f" waits for: {', '.join(hold.signs)}" if hold.signs else ""
+            self._server._log_activity("hold", "HOLD", f"session={session_id} pid={headless.pid} reason={hold.reason}{waits}")
+
+    def _end(self, headless: Headless) -> None:
+        if self._holds.end(headless.pid) is not None:
+            self._server._log_activity("hold", "HOLD_END", f"session={headless.session_id} pid={headless.pid}")
+
+    def _owe(self, headless: Headless, respawn: Respawn) -> None:
+        known = self._host.debts.get(headless.session_id)
+        mechanism = known.mechanism if known is not None else UNKNOWN_MECHANISM
+        debt = Debt(reason=respawn.reason, mechanism=mechanism, catch_up=respawn.catch_up, catch_up_turns=respawn.catch_up_turns)
+        self._host.debts.put(headless.session_id, debt.replaced(headless, mechanism, respawn.reason))
+        if self._host.entry(headless.pid) is not None:
+            self._host.released(headless)

@@ -1,0 +1,153 @@
+"""What CCC does not keep of a spawn, and attribution needs: its identity, and every input it was ever sent.
+
+CCC keeps only the inputs that were not acknowledged yet, and recognises a process after its own restart by the program's
+name. So the process that owns a spawn writes one file for it: a first line with what was so at the spawn, then a line
+for each input. The file is only appended to, and its name holds the process's identity.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from ccc_hookspecs.processes import start_time
+from ccc_hookspecs.values import SentInput, is_uuid
+
+log = logging.getLogger(__name__)
+
+_HEAD: Final = ("session_id", "spawned_at", "resumed", "transcript_size", "config_dir")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpawnRecord:
+    """One spawn. Fields as in `Headless`; `size` is how many bytes of the file this was read from."""
+
+    pid: int
+    start_time: float
+    session_id: str | None = None
+    spawned_at: float | None = None
+    resumed: bool | None = None
+    transcript_size: int | None = None
+    config_dir: str | None = None
+    sent: tuple[SentInput, ...] = ()
+    size: int = 0
+
+    def of_session(self, session_id: str) -> SpawnRecord:
+        """The same with the session it turned out to have."""
+        return replace(self, session_id=session_id)
+
+    def all_sent(self, pending: object) -> tuple[SentInput, ...]:
+        """The inputs that were noted, after those of `pending` (ids that CCC has on the row) that were written before we were there."""
+        noted = {one.message_id for one in self.sent}
+        ids = pending if isinstance(pending, list) else []
+        return (*(SentInput(message_id=one) for one in ids if is_uuid(one) and one not in noted), *self.sent)
+
+
+class SpawnRecords:
+    """The records of one state directory. A record is only found while its very process exists."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._known: dict[int, SpawnRecord] = {}
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def begin(self, record: SpawnRecord) -> None:
+        """Note a spawn; to be called before anything is written to it."""
+        head = {key: getattr(record, key) for key in _HEAD}
+        self._append(record, head)
+
+    def sent(self, pid: int, sent: SentInput) -> None:
+        """Note an input that was written to this process. Does nothing for a process that was never noted."""
+        record = self.get(pid)
+        if record is not None:
+            self._append(record, {"message_id": sent.message_id, "sent_at": sent.sent_at})
+
+    def get(self, pid: int) -> SpawnRecord | None:
+        """The record of the process that has this pid now, also when another process of the host wrote it; None without one."""
+        known = self._known.get(pid)
+        start = known.start_time if known is not None else start_time(pid)
+        if start is None:
+            return None
+        size = _size(self._path(pid, start))
+        if known is None or known.size != size:
+            if not size:
+                return None
+            known = self._known[pid] = _read(self._path(pid, start), SpawnRecord(pid=pid, start_time=start))
+        return known
+
+    def drop(self, pid: int) -> None:
+        """Forget a process that is gone."""
+        record = self._known.pop(pid, None)
+        if record is not None:
+            self._path(pid, record.start_time).unlink(missing_ok=True)
+
+    def sweep(self) -> None:
+        """Remove the records of processes that are gone; to be called once at start."""
+        for path in self._folder.glob("*.jsonl"):
+            pid, _, start = path.stem.partition("-")
+            if not pid.isdigit() or repr(start_time(int(pid))) != start:
+                path.unlink(missing_ok=True)
+
+    def _path(self, pid: int, start: float) -> Path:
+        return self._folder / f"{pid}-{start!r}.jsonl"
+
+    def _append(self, record: SpawnRecord, line: dict[str, object]) -> None:
+        path, raw = self._path(record.pid, record.start_time), json.dumps(line).encode() + b"\n"
+        added = replace(_read_lines(record, raw), size=record.size + len(raw))
+        try:
+            _append(path, raw)
+        except OSError:
+            log.warning("the record of headless %d cannot be written", record.pid, exc_info=True)
+            added = replace(added, size=_size(path))
+        self._known[record.pid] = added
+
+
+def _append(path: Path, raw: bytes) -> None:
+    """One write of one line, so that a reader in another process never sees half of it."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.write(descriptor, raw)
+    finally:
+        os.close(descriptor)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _read(path: Path, record: SpawnRecord) -> SpawnRecord:
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return record
+    return replace(_read_lines(record, content), size=len(content))
+
+
+def _read_lines(record: SpawnRecord, content: bytes) -> SpawnRecord:
+    head: dict[str, Any] = {}
+    sent: list[SentInput] = []
+    for line in _lines(content):
+        message_id = line.get("message_id")
+        if is_uuid(message_id):
+            sent.append(SentInput(message_id=str(message_id), sent_at=line.get("sent_at")))
+        else:
+            head.update({key: value for key, value in line.items() if key in _HEAD})
+    return replace(record, sent=(*record.sent, *sent), **head)
+
+
+def _lines(content: bytes) -> Iterator[dict[str, Any]]:
+    for raw in content.splitlines():
+        try:
+            line = json.loads(raw)
+        except ValueError:
+            continue
+        if isinstance(line, dict):
+            yield line

@@ -1,0 +1,198 @@
+"""CCC's one way of writing to a headless, with the plugins asked first.
+
+CCC makes the message id inside its writer, so the plugins are asked where the finished line passes, just before its
+first byte. An answer other than `Deliver` makes the writer report failure, which CCC's callers know how to handle.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, Final
+
+from ccc_hookspecs.errors import SessionLockTimeout
+from ccc_hookspecs.integrations.command_center.adapter import CommandCenterHost
+from ccc_hookspecs.integrations.command_center.attempts import Attempt, Attempts, Blocked, Entry
+from ccc_hookspecs.integrations.command_center.judge import Judge
+from ccc_hookspecs.integrations.command_center.patches import Function
+from ccc_hookspecs.integrations.command_center.queue import Queue
+from ccc_hookspecs.integrations.command_center.spawns import engine_of, pid_of
+from ccc_hookspecs.processes import start_time
+from ccc_hookspecs.signals import emit, headless_respawned
+from ccc_hookspecs.values import Decision, Deliver, Headless, Hold, Respawn, Respawned, SentInput, is_uuid
+
+LOCK_SECONDS: Final = 10.0
+"""How long a text waits for its session's lock, in seconds; a retirement under way takes less."""
+
+LARGE_LINE_SECONDS: Final = 30.0
+"""How long a line with a catch-up may take: it can be larger than the pipe, and half a line must not stay in it."""
+
+
+@dataclass(slots=True)
+class _Line:
+    """One text on its way through CCC's writer."""
+
+    entry: Entry
+    session_id: str | None
+    attempt: Attempt
+    fresh: bool
+    text: str = ""
+    message_id: str | None = None
+    decision: Decision | None = None
+    catch_up: str | None = field(default=None, repr=False)
+
+
+class _Current(threading.local):
+    line: _Line | None = None
+
+
+class Writer:
+    """Takes the place of CCC's writer and of the two functions it hands the finished line to."""
+
+    def __init__(self, server: ModuleType, host: CommandCenterHost, judge: Judge, queue: Queue, attempts: Attempts) -> None:
+        self._server = server
+        self._host = host
+        self._judge = judge
+        self._queue = queue
+        self._attempts = attempts
+        self._current = _Current()
+        self._stale_by_ccc: Function = server._headless_spawn_is_stale
+
+    # --- in CCC's place -------------------------------------------------------------------------------------------------
+
+    def write(self, original: Function, target: Any, text: str, timeout: float = 0.25) -> bool:
+        """`_write_stream_json_user_message`: as it, but False without a byte written when the plugins hold or refuse the text."""
+        if not isinstance(target, dict) or engine_of(target) != "claude" or pid_of(target) is None:
+            return bool(original(target, text, timeout=timeout))
+        fresh = not self._host.listed(target) and not self._host.gone(target)
+        line = _Line(target, None, self._attempts.current or Attempt(), fresh=fresh)
+        if line.fresh:
+            self._host.note(target, start_time(target["pid"]), line.attempt.transcript_size)
+        line.session_id = self._host.session_of(target)
+        try:
+            with self._locked(line), self._passing(line):
+                written = bool(original(target, text, timeout=timeout))
+                if written:
+                    self._written(line)
+        except SessionLockTimeout:
+            written, line.decision = False, Hold(reason="another part of CCC works on this session")
+        if not written and line.session_id is not None and isinstance(line.decision, Hold | Respawn):
+            line.attempt.blocked.append(Blocked(target, line.session_id, text, line.decision))
+        return written
+
+    def through_fd(self, original: Function, target: Any, line: bytes, timeout: float = 0.25) -> bool:
+        """`_write_via_spawn_fd`. Lines that are no text, such as an interrupt, pass as they are."""
+        passing = self._current.line
+        if passing is None or passing.entry is not target:
+            return bool(original(target, line, timeout=timeout))
+        if not self._allowed(passing, line):
+            return False
+        return bool(original(target, _with_catch_up(line, passing.catch_up), timeout=max(timeout, _patience(passing.catch_up))))
+
+    def through_pipe(self, original: Function, proc: Any, line_bytes: bytes) -> bool:
+        """`_write_via_pipe`: the way for a spawn that has no FIFO, and tried in vain after a FIFO that failed."""
+        passing = self._current.line
+        if passing is None or passing.entry.get("proc") is not proc:
+            return bool(original(proc, line_bytes))
+        return self._allowed(passing, line_bytes) and bool(original(proc, _with_catch_up(line_bytes, passing.catch_up)))
+
+    def stale(self, original: Function, entry: Any, session_id: str | None = None) -> bool:
+        """`_headless_spawn_is_stale`: put off until the plugins were asked, which is when the line passes."""
+        attempt = self._attempts.current
+        if attempt is None or not isinstance(entry, dict) or engine_of(entry) != "claude":
+            return bool(original(entry, session_id))
+        attempt.unchecked.append(entry)
+        return False
+
+    # --- inside ---------------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _locked(self, line: _Line) -> Iterator[None]:
+        with contextlib.ExitStack() as stack:
+            if line.session_id is not None:
+                stack.enter_context(self._host.session_lock(line.session_id, LOCK_SECONDS))
+            yield
+
+    @contextlib.contextmanager
+    def _passing(self, line: _Line) -> Iterator[None]:
+        outer, self._current.line = self._current.line, line
+        try:
+            yield
+        finally:
+            self._current.line = outer
+
+    def _allowed(self, line: _Line, raw: bytes) -> bool:
+        if line.decision is None:
+            line.message_id, line.text = _parsed(raw)
+            line.decision = self._decided(line)
+            if isinstance(line.decision, Deliver):
+                line.catch_up = self._catch_up(line)
+        return isinstance(line.decision, Deliver)
+
+    def _decided(self, line: _Line) -> Decision:
+        if self._host.gone(line.entry):
+            return Respawn(reason=f"process {line.entry['pid']} was retired in the meantime")
+        if line.fresh or line.session_id is None or line.message_id is None:
+            return Deliver()
+        decision = self._judge.ask(line.entry, line.text, line.message_id, from_queue=line.attempt.from_queue)
+        unchecked = any(entry is line.entry for entry in line.attempt.unchecked)
+        if isinstance(decision, Deliver) and unchecked and self._stale_by_ccc(line.entry, line.session_id):
+            line.attempt.stale_by_ccc = line.entry
+            return Respawn(reason="CCC's own check found the transcript advanced")
+        return decision
+
+    def _catch_up(self, line: _Line) -> str | None:
+        # A command is only one when it comes first, so what a session is owed waits for its next text.
+        if line.session_id is None or line.text.lstrip().startswith("/"):
+            return None
+        debt = self._host.debts.get(line.session_id)
+        return debt.catch_up if debt is not None else None
+
+    def _written(self, line: _Line) -> None:
+        if line.message_id is not None:
+            self._host.records.sent(line.entry["pid"], SentInput(message_id=line.message_id, sent_at=time.time()))
+        if line.session_id is not None:
+            self._settle(line, line.session_id)
+
+    def _settle(self, line: _Line, session_id: str) -> None:
+        """Strike out what this text paid; the rest is owed on while texts wait for it."""
+        debt = self._host.debts.get(session_id)
+        if debt is None:
+            return
+        headless = self._host.headless(line.entry) if line.fresh else None
+        if headless is not None and debt.retired_pid is not None:
+            retired = Headless(session_id=session_id, pid=debt.retired_pid, start_time=debt.retired_start)
+            turns = debt.catch_up_turns if line.catch_up is not None else ()
+            event = Respawned(headless=headless, retired=retired, reason=debt.reason, message_id=line.message_id, catch_up_turns=turns)
+            emit(headless_respawned, debt.mechanism, event)
+        rest = debt.after(respawned=headless is not None, caught_up=line.catch_up is not None)
+        if rest.catch_up is None and not self._queue.pending(session_id):
+            self._host.debts.paid(session_id)
+        else:
+            self._host.debts.put(session_id, rest)
+
+
+def _parsed(raw: bytes) -> tuple[str | None, str]:
+    """The message id and the text of a line for the FIFO."""
+    message = json.loads(raw)
+    text = "\n".join(str(block.get("text", "")) for block in message["message"]["content"])
+    return (message["uuid"] if is_uuid(message.get("uuid")) else None), text
+
+
+def _with_catch_up(raw: bytes, catch_up: str | None) -> bytes:
+    if catch_up is None:
+        return raw
+    message = json.loads(raw)
+    # The Messages API refuses a text with half a surrogate pair, which a transcript may hold.
+    sound = catch_up.encode("utf-8", "replace").decode()
+    message["message"]["content"].insert(0, {"type": "text", "text": sound})
+    return json.dumps(message).encode() + b"\n"
+
+
+def _patience(catch_up: str | None) -> float:
+    return LARGE_LINE_SECONDS if catch_up is not None else 0.0
