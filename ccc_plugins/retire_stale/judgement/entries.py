@@ -12,15 +12,16 @@ from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
 Kind: TypeAlias = Literal["prompt", "answer", "boundary", "note", "queued", "other"]
-"""`prompt`: a text given to the model. `answer`: the model's. `boundary`: a compaction. `note`: a summary or an interruption.
+"""`prompt`: a text given to the model. `answer`: the model's. `boundary`: a compaction. `note`: a summary, an interruption, or a shell command
+that a person ran for the model to see.
 `queued`: a text accepted in the middle of a turn. `other`: everything that is not conversation."""
 
 Writer: TypeAlias = Literal["typed", "sdk", "unknown"]
 
 CONVERSATION: frozenset[Kind] = frozenset({"prompt", "answer", "boundary", "note"})
 _TREE_TYPES = frozenset({"user", "assistant", "attachment", "system"})
-_ECHOES = ("<command-name>", "<local-command-", "<task-notification>", "<bash-", "Caveat: The messages below", "Unknown slash command:")
-_INTERRUPTED = "[Request interrupted by user"
+_ECHOES = ("<command-name>", "<local-command-", "<task-notification>", "Caveat: The messages below", "Unknown slash command:")
+_NOTES = ("[Request interrupted by user", "<bash-")
 _CATCH_UP = re.compile(r"<ccc-catch-up turns=\"([0-9a-fA-F \-]*)\">")
 
 
@@ -118,7 +119,7 @@ def _user_kind(record: Mapping[str, Any]) -> Kind:
     first = next(iter(texts_of(record)), "").lstrip()
     if first.startswith(_ECHOES):
         return "other"
-    return "note" if first.startswith(_INTERRUPTED) else "prompt"
+    return "note" if first.startswith(_NOTES) else "prompt"
 
 
 def _is_task_notice(record: Mapping[str, Any]) -> bool:
