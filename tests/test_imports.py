@@ -48,7 +48,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "ccc_plugins.retire_stale.evidence*",
     ),
     "ccc_plugins.retire_stale.mechanisms*": ("ccc_hookspecs", "ccc_hookspecs.[!hit]*", "ccc_plugins.retire_stale*"),
-    "ccc_plugins.retire_stale.cli": ("ccc_hookspecs*", "ccc_plugins.retire_stale*"),
+    "ccc_plugins.retire_stale.cli*": ("ccc_hookspecs*", "ccc_plugins.retire_stale*"),
     "ccc_plugins.retire_stale*": ("ccc_hookspecs", "ccc_hookspecs.[!hit]*", "ccc_plugins.retire_stale", "ccc_plugins.retire_stale.[!m]*"),
 }
 """Who may import which modules of ours, at the top or inside a function; the first pattern that fits a module counts."""
