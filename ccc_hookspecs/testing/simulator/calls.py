@@ -1,0 +1,152 @@
+"""Tool calls of one answer: permission, the command itself, its events and its result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ccc_hookspecs.testing.simulator import model, tools
+from ccc_hookspecs.testing.simulator.agent import POLL, Agent, Interrupted
+from ccc_hookspecs.testing.simulator.inbox import deadline, left
+from ccc_hookspecs.testing.simulator.journal import new_id
+from ccc_hookspecs.testing.simulator.releases import Release
+
+TASK_AFTER = 2.0
+"""Seconds that a command in the foreground runs before it is announced as a task."""
+
+
+@dataclass(slots=True)
+class Call:
+    """One tool call. `assistant`: the `uuid` of the record that asks for it."""
+
+    use: model.ToolUse
+    assistant: str = ""
+    tool_use_id: str = field(default_factory=lambda: "toolu_" + new_id().replace("-", "")[:16])
+
+    def block(self, release: Release) -> dict[str, Any]:
+        name = "Task" if self.use.name == "Agent" and not release.has("agent_tool") else self.use.name
+        return {"type": "tool_use", "id": self.tool_use_id, "name": name, "input": self.use.input}
+
+
+def run_calls(agent: Agent, calls: list[Call]) -> None:
+    """Run them one after the other and write each result. Raises Interrupted, after the results that an interruption leaves."""
+    for call in calls:
+        try:
+            text, failed = _run(agent, call)
+        except Interrupted:
+            _result(agent, call, "The command was interrupted", failed=True)
+            raise
+        _result(agent, call, text, failed=failed)
+
+
+def _run(agent: Agent, call: Call) -> tuple[str, bool]:
+    refusal = _permission(agent, call)
+    if refusal is not None:
+        return refusal, True
+    match call.use.name:
+        case "Bash" if call.use.input.get("run_in_background"):
+            return _background(agent, call), False
+        case "Bash":
+            return _foreground(agent, call)
+        case "Agent":
+            return _subagent(agent, call), False
+        case "ScheduleWakeup":
+            return _wakeup(agent, call), False
+    return f"No such tool available: {call.use.name}", True
+
+
+def _permission(agent: Agent, call: Call) -> str | None:
+    """None when it may run, else why not."""
+    if not (call.use.ask or (agent.settings.asks and call.use.name == "Bash")):
+        return None
+    agent.stream.session_state("requires_action")
+    try:
+        return agent.ask(call.use.name, call.use.input, call.tool_use_id)
+    finally:
+        agent.stream.session_state("running")
+
+
+def _foreground(agent: Agent, call: Call) -> tuple[str, bool]:
+    command = tools.run(str(call.use.input.get("command", "")), agent.settings.cwd, call.tool_use_id)
+    agent.foreground.append(command)
+    announced = False
+    until = deadline(TASK_AFTER)
+    try:
+        while not command.done():
+            agent.pause(POLL)
+            if not announced and left(until) <= 0:
+                announced = True
+                _started(agent, command, backgrounded=False)
+    finally:
+        agent.foreground.remove(command)
+        command.kill()
+    if announced:
+        task_notification(agent, command, "x")
+    return command.read(), command.exit_code != 0
+
+
+def _background(agent: Agent, call: Call) -> str:
+    command = tools.run(str(call.use.input.get("command", "")), agent.settings.cwd, call.tool_use_id)
+    agent.background.append(command)
+    announce_background(agent)
+    _started(agent, command, backgrounded=True)
+    return f"Command running in background with ID: {command.task_id}"
+
+
+def _subagent(agent: Agent, call: Call) -> str:
+    prompt = str(call.use.input.get("prompt", ""))
+    task_id = "a" + new_id().replace("-", "")[:16]
+    if agent.release.has("task_events"):
+        agent.stream.system("task_started", **_task(agent, task_id, call.tool_use_id, "local_agent", backgrounded=False))
+    agent.stream.user([{"type": "text", "text": prompt}], new_id(), tool=call.tool_use_id)
+    if agent.release.has("task_events_bash"):
+        agent.stream.system(
+            "task_notification", task_id=task_id, tool_use_id=call.tool_use_id, status="completed", output_file="", summary="d"
+        )
+    return model.recite([prompt])
+
+
+def _wakeup(agent: Agent, call: Call) -> str:
+    seconds = float(call.use.input.get("delaySeconds", 60))
+    agent.wakeups.append((deadline(seconds), str(call.use.input.get("prompt", "wake"))))
+    return f"Next wakeup scheduled (in {seconds:g}s)."
+
+
+def _result(agent: Agent, call: Call, text: str, *, failed: bool) -> None:
+    block = {"tool_use_id": call.tool_use_id, "type": "tool_result", "content": text, "is_error": failed}
+    details: Any = f"Error: {text}" if failed else {"stdout": text, "stderr": "", "interrupted": False, "isImage": False}
+    record_id = agent.journal.tool_result(block, details, call.assistant)
+    agent.stream.user([block], record_id, tool_use_result=details)
+
+
+# --- task events --------------------------------------------------------------------------------------------------------
+
+
+def _task(agent: Agent, task_id: str, tool_use_id: str, kind: str, *, backgrounded: bool) -> dict[str, Any]:
+    fields: dict[str, Any] = {"task_id": task_id, "tool_use_id": tool_use_id, "description": "x", "task_type": kind}
+    if agent.release.has("is_backgrounded"):
+        fields["is_backgrounded"] = backgrounded
+    return fields
+
+
+def _started(agent: Agent, command: tools.Command, *, backgrounded: bool) -> None:
+    if agent.release.has("task_events_bash" if not backgrounded else "task_events"):
+        fields = _task(agent, command.task_id, command.tool_use_id, "local_bash", backgrounded=backgrounded)
+        agent.stream.system("task_started", **fields)
+
+
+def task_notification(agent: Agent, command: tools.Command, summary: str, status: str = "completed") -> None:
+    if agent.release.has("task_events"):
+        agent.stream.system(
+            "task_notification", task_id=command.task_id, tool_use_id=command.tool_use_id, status=status, output_file="", summary=summary
+        )
+
+
+def task_updated(agent: Agent, command: tools.Command, status: str, at_ms: int) -> None:
+    if agent.release.has("task_updated"):
+        agent.stream.system("task_updated", task_id=command.task_id, patch={"status": status, "end_time": at_ms})
+
+
+def announce_background(agent: Agent) -> None:
+    """The list of background tasks, as it is now."""
+    agent.stream.tasks([{"task_id": task.task_id, "task_type": "local_bash", "description": "x"} for task in agent.background])

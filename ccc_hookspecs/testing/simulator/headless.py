@@ -1,0 +1,157 @@
+"""The headless front: stream-json lines on standard input, events on standard output."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+from ccc_hookspecs.testing.simulator import slash
+from ccc_hookspecs.testing.simulator.agent import Agent, Input, Interrupted
+from ccc_hookspecs.testing.simulator.calls import announce_background, task_notification, task_updated
+from ccc_hookspecs.testing.simulator.journal import new_id
+from ccc_hookspecs.testing.simulator.tools import Command
+from ccc_hookspecs.testing.simulator.turn import Turn
+
+
+class BadInput(Exception):
+    """A line of standard input that is no JSON object; Claude Code ends with exit code 1."""
+
+
+class Headless:
+    """Serves inputs until standard input is closed, which a FIFO held open by its own reader never is."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        self._answers: dict[str, dict[str, Any]] = {}
+        agent.on_line = self._line
+        agent.on_task_end = self._task_end
+        agent.ask = self._ask
+
+    def run(self) -> int:
+        """Returns the exit code. Raises Terminated and BadInput."""
+        agent = self.agent
+        agent.registry.write(agent.journal.session_id, "busy" if agent.settings.startup else "idle")
+        self._startup()
+        agent.status("idle")
+        while True:
+            if agent.queue:
+                self._serve()
+            elif agent.inbox.closed and not agent.background:
+                return 0
+            else:
+                agent.listen(None)
+
+    def _startup(self) -> None:
+        """Hooks that run at the start; standard input is not read meanwhile, so inputs stay in the FIFO."""
+        agent = self.agent
+        if not agent.settings.startup:
+            return
+        if agent.release.has("hook_events"):
+            agent.stream.system("hook_started", hook_id=new_id(), hook_name="SessionStart", hook_event="SessionStart")
+        agent.inbox.sleep(agent.settings.startup)
+        if agent.release.has("hook_events"):
+            agent.stream.system("hook_response", hook_name="SessionStart", hook_event="SessionStart", exit_code=0, outcome="success")
+
+    def _serve(self) -> None:
+        agent = self.agent
+        agent.in_turn = True
+        agent.status("busy")
+        first = agent.queue.pop(0)
+        if slash.command_of(first) is not None and first.source != "system":
+            slash.run(agent, first)
+        else:
+            Turn(agent, [first, *self._queued_with(first)]).run()
+        agent.inbox.interrupted = False
+        agent.in_turn = False
+        if not agent.queue:
+            agent.status("idle")
+
+    def _queued_with(self, first: Input) -> list[Input]:
+        """The further inputs that one turn takes together with `first`: what was queued while another turn ran."""
+        agent = self.agent
+        taken: list[Input] = []
+        while agent.release.has("merges_queued_inputs") and agent.queue and first.source == "sdk":
+            if slash.command_of(agent.queue[0]) is not None or agent.queue[0].source != "sdk":
+                break
+            taken.append(agent.queue.pop(0))
+        return taken
+
+    # --- what comes in --------------------------------------------------------------------------------------------------
+
+    def _line(self, line: str) -> None:
+        if not line.strip():
+            return
+        try:
+            message = json.loads(line)
+        except ValueError as error:
+            raise BadInput(f"Error parsing streaming input line: {line[:80]}") from error
+        if not isinstance(message, dict):
+            raise BadInput("Error parsing streaming input line: not an object")
+        match message.get("type"):
+            case "user":
+                self._input(message)
+            case "control_request":
+                self._control(message)
+            case "control_response":
+                response = message.get("response") or {}
+                self._answers[str(response.get("request_id"))] = response
+
+    def _input(self, message: dict[str, Any]) -> None:
+        """Queue an input; one whose id was seen before, also in the transcript that was loaded, is dropped without a word."""
+        input_id = message.get("uuid")
+        if isinstance(input_id, str):
+            if input_id in self.agent.known:
+                return
+            self.agent.known.add(input_id)
+        content = (message.get("message") or {}).get("content") or ""
+        self.agent.push(Input(content=content, input_id=input_id if isinstance(input_id, str) else None))
+
+    def _control(self, message: dict[str, Any]) -> None:
+        request_id = message.get("request_id")
+        match (message.get("request") or {}).get("subtype"):
+            case "interrupt":
+                self.agent.inbox.interrupted = self.agent.in_turn
+                self.agent.stream.control_response(request_id, {"still_queued": []} if self.agent.release.has("user_message") else None)
+            case "initialize":
+                self.agent.stream.control_response(request_id, {"commands": [], "output_style": "default", "models": []})
+            case "set_permission_mode" | "set_model":
+                self.agent.stream.control_response(request_id, {})
+            case subtype:
+                self.agent.stream.control_response(request_id, error=f"Unsupported control request subtype: {subtype}")
+
+    def _ask(self, name: str, given: dict[str, Any], tool_use_id: str) -> str | None:
+        """Ask whoever reads stdout whether a tool may run, and wait for the answer. Raises Interrupted."""
+        request_id = new_id()
+        request = {"subtype": "can_use_tool", "tool_name": name, "input": given, "tool_use_id": tool_use_id}
+        self.agent.stream.emit({"type": "control_request", "request_id": request_id, "request": request})
+        try:
+            while request_id not in self._answers:
+                self.agent.listen(None)
+                self.agent.check_interrupt()
+        except Interrupted:
+            self.agent.stream.emit({"type": "control_cancel_request", "request_id": request_id})
+            raise
+        answer = self._answers.pop(request_id).get("response") or {}
+        return None if answer.get("behavior") == "allow" else str(answer.get("message") or "denied")
+
+    def _task_end(self, command: Command) -> None:
+        """A background command ended: say so, and begin a turn that tells the model."""
+        agent = self.agent
+        summary = f'Background command "x" completed (exit code {command.exit_code})'
+        if agent.release.has("tasks_changed_first"):
+            announce_background(agent)
+        task_updated(agent, command, "completed", int(time.time() * 1000))
+        task_notification(agent, command, summary)
+        if not agent.release.has("tasks_changed_first"):
+            announce_background(agent)
+        if agent.release.has("reports_background"):
+            text = f"<task-notification>\n<task-id>{command.task_id}</task-id>\n<status>completed</status>\n</task-notification>"
+            agent.push(Input(content=text, source="system", origin={"kind": "task-notification"}))
+
+
+def fail(text: str) -> int:
+    """Say on stderr why it ends; returns the exit code."""
+    print(text, file=sys.stderr, flush=True)
+    return 1

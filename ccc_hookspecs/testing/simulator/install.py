@@ -1,0 +1,47 @@
+"""Puts an executable `claude` into a directory, so that a host can be pointed at the simulator."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from ccc_hookspecs.testing.simulator.releases import NEWEST, parse
+
+
+def install(directory: Path, *, release: str = NEWEST) -> Path:
+    """Write an executable `claude` of this release into `directory`, which is made; returns its absolute path.
+
+    It runs with this interpreter and this interpreter's import path, whatever the caller's environment is. `CCC_SIM_RELEASE`
+    overrides the release. Raises ValueError for a release that is not three numbers.
+    """
+    parse(release)
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory.absolute() / "claude"
+    path.write_text(_SCRIPT.format(python=_shebang(), release=release, program=str(path), path=_import_path()))
+    path.chmod(0o755)
+    return path
+
+
+def _shebang() -> str:
+    """The interpreter's line; the kernel cuts a long one and splits one with spaces, so these go through `env`."""
+    executable = os.path.realpath(sys.executable)
+    return f"#!{executable} -IS" if len(executable) < 120 and " " not in executable else "#!/usr/bin/env -S python3 -IS"
+
+
+def _import_path() -> list[str]:
+    here = str(Path(__file__).resolve().parents[3])
+    return [here, *(entry for entry in sys.path if entry and entry != here)]
+
+
+_SCRIPT = """\
+{python}
+import os, sys
+sys.path[:0] = {path!r}
+os.environ.setdefault("CCC_SIM_RELEASE", {release!r})
+os.environ["CCC_SIM_PROGRAM"] = {program!r}
+from ccc_hookspecs.testing.simulator.__main__ import main
+code = main()
+sys.stdout.flush()
+os._exit(code)
+"""

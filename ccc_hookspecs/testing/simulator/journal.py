@@ -1,0 +1,206 @@
+"""The transcript that one process writes: where it is, and one method for each kind of record, by release."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ccc_hookspecs.testing.simulator.releases import Release
+
+Record: TypeAlias = dict[str, Any]
+
+
+def new_id() -> str:
+    return str(uuid.uuid4())
+
+
+def stamp(at: float | None = None) -> str:
+    """A time as Claude Code writes it: UTC, milliseconds, `Z`. `at` is seconds since the epoch, now when None."""
+    at = time.time() if at is None else at
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + f".{int(at * 1000) % 1000:03d}Z"
+
+
+def project_dir(config_dir: Path, cwd: Path) -> Path:
+    """Where the transcripts of sessions in `cwd` are: its real path with everything but letters and digits made a hyphen."""
+    return config_dir / "projects" / re.sub(r"[^A-Za-z0-9]", "-", os.path.realpath(cwd))
+
+
+class Journal:
+    """Appends to one session's transcript. `leaf` is the `uuid` that the next record hangs on, from memory and never from the file."""
+
+    def __init__(self, release: Release, config_dir: Path, cwd: Path, session_id: str, *, entrypoint: str, permission_mode: str) -> None:
+        self.release = release
+        self.config_dir = config_dir
+        self.cwd = cwd
+        self.session_id = session_id
+        self.entrypoint = entrypoint
+        self.permission_mode = permission_mode
+        self.leaf: str | None = None
+        self.prompt_id = new_id()
+        self.last_prompt = ""
+        self._held: list[Record] | None = None
+
+    @property
+    def path(self) -> Path:
+        return project_dir(self.config_dir, self.cwd) / f"{self.session_id}.jsonl"
+
+    def hold(self) -> None:
+        """Keep every further record that has a `uuid` in memory until `flush`."""
+        self._held = [] if self._held is None else self._held
+
+    def flush(self) -> None:
+        held, self._held = self._held or [], None
+        for record in held:
+            self.write(record)
+
+    def write(self, record: Record) -> None:
+        """Append one record as it is, in one write."""
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        line = json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+        fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(fd, line)
+        finally:
+            os.close(fd)
+
+    def chain(self, body: Record, *, record_id: str | None = None, parent: str | None = "", at: float | None = None) -> str:
+        """Append a record that hangs on `parent` (the leaf when not given) and becomes the leaf; returns its `uuid`."""
+        record_id = record_id or new_id()
+        record: Record = {"parentUuid": self.leaf if parent == "" else parent, "isSidechain": False, **body}
+        record |= {"uuid": record_id, "timestamp": stamp(at), "userType": "external"}
+        if self.release.has("entrypoint"):
+            record["entrypoint"] = self.entrypoint
+        record |= {"cwd": str(self.cwd), "sessionId": self.session_id, "version": self.release.name, "gitBranch": ""}
+        if self._held is None:
+            self.write(record)
+        else:
+            self._held.append(record)
+        self.leaf = record_id
+        return record_id
+
+    def plain(self, kind: str, **fields: Any) -> None:
+        """Append a record that has no `uuid` and hangs on nothing."""
+        self.write({"type": kind, **fields, "sessionId": self.session_id})
+
+    # --- the queue ------------------------------------------------------------------------------------------------------
+
+    def queue(self, operation: str, content: Any = None) -> None:
+        if operation == "enqueue" and not (self.release.has("enqueue") or content is not None):
+            return
+        record: Record = {"type": "queue-operation", "operation": operation, "timestamp": stamp(), "sessionId": self.session_id}
+        if content is not None:
+            record["content"] = content
+        self.write(record)
+
+    def dequeue_mid_turn(self, content: Any, input_id: str, at: float) -> None:
+        """A queued input joins the running turn: an attachment, in releases that have these, else only the removal from the queue."""
+        removal: Record = {"type": "queue-operation", "operation": "remove", "timestamp": stamp(), "sessionId": self.session_id}
+        if self.release.has("removal_reason"):
+            removal["reason"] = "absorbed_mid_turn"
+        if self.release.has("removal_names_command"):
+            removal |= {"content": joined(content), "commandUuid": input_id, "deliveryId": new_id()}
+        self.write(removal)
+        if self.release.has("attachments"):
+            attachment = {"type": "queued_command", "prompt": content, "source_uuid": input_id, "commandMode": "prompt"}
+            self.chain({"attachment": attachment, "type": "attachment"}, at=at)
+
+    # --- the conversation -----------------------------------------------------------------------------------------------
+
+    def prompt(self, content: Any, *, record_id: str, source: str = "sdk", origin: Record | None = None, merged: Sequence[str] = ()) -> str:
+        """What a person, a host (`sdk`) or Claude Code itself (`system`) said; begins a turn. `merged`: ids of inputs that it swallowed."""
+        self.prompt_id = new_id()
+        self.last_prompt = joined(content)
+        body = self._user(content)
+        if self.release.has("permission_mode_field"):
+            body["permissionMode"] = self.permission_mode
+        if origin is not None and self.release.has("origin"):
+            body["origin"] = origin
+        if self.release.has("prompt_source"):
+            body["promptSource"] = source if self.release.has("prompt_source_system") or source != "system" else "sdk"
+        body |= self.turn_origin(source)
+        if merged:
+            body["mergedSendUuids"] = list(merged)
+        return self.chain(body, record_id=record_id)
+
+    def turn_origin(self, source: str) -> Record:
+        """The field that says what began a turn, in releases that write it."""
+        if not self.release.has("turn_origin"):
+            return {}
+        return {"turnOrigin": {"sdk": "sdk", "system": "task_notification"}.get(source, "human")}
+
+    def _user(self, content: Any) -> Record:
+        body: Record = {"promptId": self.prompt_id} if self.release.has("prompt_id") else {}
+        return body | {"type": "user", "message": {"role": "user", "content": content}}
+
+    def user(self, content: Any, *, meta: bool = False, record_id: str | None = None, prompt_id: bool = True, **fields: Any) -> str:
+        """Any other `user` record: the echo of a command, an interruption, a compact summary."""
+        body = self._user(content) | fields
+        if not prompt_id:
+            body.pop("promptId", None)
+        if meta:
+            body["isMeta"] = True
+        return self.chain(body, record_id=record_id)
+
+    def tool_result(self, result: Record, tool_use_result: Any, assistant: str) -> str:
+        body = self._user([result]) | {"toolUseResult": tool_use_result}
+        if self.release.has("source_assistant"):
+            body["sourceToolAssistantUUID"] = assistant
+        return self.chain(body, parent=assistant if self.release.has("parallel_results") else "")
+
+    def assistant(self, message: Record, *, error: bool | None = None, record_id: str | None = None) -> str:
+        """One content block of an answer. `error`: True for a failed request, False for a text that no model wrote."""
+        body: Record = {"message": message, "type": "assistant"}
+        if error is not None:
+            body["isApiErrorMessage"] = error
+        return self.chain(body, record_id=record_id)
+
+    def attachment(self, kind: str) -> str:
+        return self.chain({"attachment": {"type": kind}, "type": "attachment"})
+
+    def system(self, subtype: str, **fields: Any) -> str:
+        return self.chain({"type": "system", "subtype": subtype, **fields})
+
+    # --- trailers -------------------------------------------------------------------------------------------------------
+
+    def last_prompt_trailer(self) -> None:
+        leaf = {"leafUuid": self.leaf} if self.release.has("last_prompt_leaf") else {}
+        self.plain("last-prompt", lastPrompt=self.last_prompt[:200], **leaf)
+
+    def snapshot(self, message_id: str) -> None:
+        """The record that a terminal writes before each prompt; it has a `messageId` and no `uuid`."""
+        inner = {"messageId": message_id, "trackedFileBackups": {}, "timestamp": stamp()}
+        self.write({"type": "file-history-snapshot", "messageId": message_id, "snapshot": inner, "isSnapshotUpdate": False})
+
+    def named(self, name: str) -> None:
+        """One record by the name it has in the tables of `shapes`: a trailer when it begins with `-`, else an attachment."""
+        if not name.startswith("-"):
+            self.attachment(name)
+        elif name == "-last-prompt":
+            self.last_prompt_trailer()
+        else:
+            self.plain(name[1:], **_TRAILERS.get(name, {}))
+
+
+def joined(content: Any) -> str:
+    """The text of a message's content, its blocks a line each."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(block.get("text", "") for block in content if isinstance(block, dict))
+
+
+_TRAILERS: dict[str, Record] = {
+    "-atis-latch": {"atis": ""},
+    "-mode": {"mode": "normal"},
+    "-permission-mode": {"permissionMode": "default"},
+    "-cost-state": {"totalCostUSD": 0.0, "totalDuration": 0, "hasUnknownModelCost": False},
+    "-tools-used": {"tools": ["Bash"]},
+    "-api-request-shape": {"shapeHash": "0" * 64, "shape": {}},
+    "-api-request-blob": {"hash": "0" * 64, "message": {"role": "user", "content": []}},
+    "-api-request": {"querySource": "sdk", "shapeHash": "0" * 64, "keep": 0, "tail": []},
+}

@@ -1,0 +1,179 @@
+"""Slash commands: those that Claude Code answers itself, and the person's own in `<config>/commands/`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ccc_hookspecs.testing.simulator import branch, model, shapes
+from ccc_hookspecs.testing.simulator.agent import Agent, Input
+from ccc_hookspecs.testing.simulator.journal import new_id
+from ccc_hookspecs.testing.simulator.stream import TurnMark
+from ccc_hookspecs.testing.simulator.turn import Turn, synthetic
+
+LOCAL = {"/context", "/cost", "/usage"}
+
+
+def command_of(given: Input) -> str | None:
+    """The first word of an input that is a slash command, else None."""
+    texts = branch.content_texts(given.content)
+    word = texts[0].split(maxsplit=1)[0] if texts and texts[0].strip() else ""
+    return word if word.startswith("/") else None
+
+
+def run(agent: Agent, given: Input) -> None:
+    """Run one slash command as a turn of its own."""
+    command = command_of(given) or "/"
+    own = agent.settings.config_dir / "commands" / f"{command[1:]}.md"
+    if command == "/compact" and agent.memory:
+        _Local(agent, given, command).compact()
+    elif command == "/clear" and agent.release.has("clear_moves_session"):
+        _Local(agent, given, command).clear()
+    elif command in LOCAL:
+        _Local(agent, given, command).echo("Nothing was spent.")
+    elif own.is_file():
+        _Custom(agent, given, command, own).run()
+    else:
+        _Local(agent, given, command).unknown()
+
+
+def body_of(path: Path) -> str:
+    """A command file's text without its front matter."""
+    text = path.read_text()
+    if text.startswith("---\n"):
+        text = text.partition("\n---\n")[2]
+    return text
+
+
+def _name_echo(command: str) -> str:
+    return f"<command-name>{command}</command-name>\n<command-message>{command[1:]}</command-message>\n<command-args></command-args>"
+
+
+class _Local:
+    """A command without the model: records that echo it, and a result of no turns."""
+
+    def __init__(self, agent: Agent, given: Input, command: str) -> None:
+        self.agent = agent
+        self.given = given
+        self.command = command
+        ids = [] if given.input_id is None else [given.input_id]
+        self.mark = TurnMark(inputs=ids, begun=len(ids))
+
+    def _begin(self, *, init: bool = True) -> None:
+        if self.given.source != "typed":
+            self.agent.journal.queue("dequeue")
+        self.agent.stream.lifecycle(self.given.input_id, "started")
+        if init:
+            self._init()
+
+    def _init(self) -> None:
+        self.agent.stream.init(self.agent.settings.model, self.agent.settings.permission_mode, self.mark)
+
+    def _end(self, text: str) -> None:
+        self.agent.stream.result(self.mark, text, reason=None, num_turns=0 if self.agent.release.has("local_num_turns") else 3)
+        self.agent.stream.lifecycle(self.given.input_id, "completed")
+
+    def _caveat(self) -> None:
+        text = "<local-command-caveat>A local command follows; nobody asked anything with it.</local-command-caveat>"
+        if not self.agent.release.has("caveat_tag"):
+            text = "Caveat: a local command follows; nobody asked anything with it."
+        self.agent.journal.user(text, meta=True)
+
+    def _name(self) -> None:
+        self.agent.journal.user(_name_echo(self.command), record_id=self.given.input_id)
+
+    def _output(self, text: str, *, on_stdout: bool = True) -> None:
+        wrapped = f"<local-command-stdout>{text}</local-command-stdout>"
+        agent = self.agent
+        if agent.release.has("system_local_command"):
+            agent.journal.system("local_command", content=wrapped, level="info", isMeta=False)
+            if on_stdout:
+                message = synthetic(text, "end_turn" if agent.release.has("user_message") else "stop_sequence")
+                agent.stream.assistant(message, new_id(), self.mark, marked=False)
+        else:
+            record_id = agent.journal.user(wrapped)
+            if on_stdout:
+                agent.stream.user(wrapped, record_id, replay=True)
+
+    def echo(self, text: str) -> None:
+        self._begin()
+        self._caveat()
+        self._name()
+        self._output(text)
+        self._end(text)
+
+    def unknown(self) -> None:
+        self._begin()
+        self._caveat()
+        self.agent.journal.user(f"Unknown slash command: {self.command[1:]}", record_id=self.given.input_id)
+        self._end("")
+
+    def clear(self) -> None:
+        agent = self.agent
+        self._begin(init=False)
+        if agent.release.has("conversation_reset"):
+            mark = {"user_message_uuid": self.given.input_id} if agent.release.has("turn_origin") else {}
+            agent.stream.emit(
+                {"type": "conversation_reset", "new_conversation_id": new_id(), "uuid": new_id(), **mark}
+                | {"session_id": agent.journal.session_id}
+            )
+            if agent.release.has("cost_state"):
+                agent.stream.tasks([])
+        agent.move(new_id())
+        self._init()
+        self._caveat()
+        self._name()
+        self._output("(no content)", on_stdout=not agent.release.has("cost_state"))
+        self._end("")
+
+    def compact(self) -> None:
+        agent = self.agent
+        statuses = agent.release.has("compact_status")
+        self._begin(init=not statuses)
+        if statuses:
+            agent.stream.system("status", status="compacting")
+            agent.stream.system("status", status=None)
+            self._init()
+        summary = "Summary of the conversation so far: " + model.recite(agent.memory)
+        self._boundary(summary)
+        agent.memory = [summary]
+        agent.situation = "compact"
+        self._end("")
+
+    def _boundary(self, summary: str) -> None:
+        agent = self.agent
+        logical, agent.journal.leaf = agent.journal.leaf, None
+        metadata = {"trigger": "manual", "preTokens": 20}
+        fields: dict[str, Any] = {"content": "Conversation compacted", "level": "info", "isMeta": False, "compactMetadata": metadata}
+        agent.journal.system("compact_boundary", logicalParentUuid=logical, **fields)
+        if agent.release.has("compact_status"):
+            agent.stream.system("compact_boundary", compact_metadata={"trigger": "manual", "pre_tokens": 20})
+        record_id = agent.journal.user(summary, isVisibleInTranscriptOnly=True, isCompactSummary=True)
+        agent.stream.user(summary, record_id, replay=True, isSynthetic=True)
+        self._caveat()
+        self._name()
+        output = "<local-command-stdout>Compacted</local-command-stdout>"
+        agent.stream.user(output, agent.journal.user(output), replay=True)
+        for name in shapes.of(agent.release, shapes.AFTER_COMPACT):
+            agent.journal.named(name)
+
+
+class _Custom:
+    """A command of the person's own: its text is put before the model."""
+
+    def __init__(self, agent: Agent, given: Input, command: str, path: Path) -> None:
+        self.agent = agent
+        self.given = given
+        self.command = command
+        self.body = body_of(path)
+
+    def run(self) -> None:
+        Turn(self.agent, [self.given], prompt=self._prompt).run()
+
+    def _prompt(self) -> None:
+        journal = self.agent.journal
+        journal.user(_name_echo(self.command), record_id=self.given.input_id, **journal.turn_origin("sdk"))
+        journal.user([{"type": "text", "text": self.body}], meta=True)
+        if self.agent.release.has("attachments"):
+            journal.attachment("command_permissions")
+        self.agent.memory.append(self.body)

@@ -1,0 +1,119 @@
+"""The fronts for people: an interactive line loop, and one prompt given on the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from typing import Any
+
+from ccc_hookspecs.testing.simulator import slash
+from ccc_hookspecs.testing.simulator.agent import Agent, Input
+from ccc_hookspecs.testing.simulator.inbox import Terminated
+from ccc_hookspecs.testing.simulator.turn import Turn
+
+PROMPT = "> "
+
+
+class Terminal:
+    """One line, one prompt; `/exit` or the end of input leaves. Lines typed during a turn wait for its end."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        self._typed: list[str] = []
+        agent.on_line = self._typed.append
+        agent.ask = self._ask
+
+    def run(self) -> int:
+        """Returns the exit code. Raises Terminated."""
+        _take_terminal()
+        self.agent.status("idle")
+        _print(PROMPT)
+        while True:
+            while not self._typed and not self.agent.inbox.closed:
+                self.agent.listen(None)
+            if not self._typed:
+                return 0
+            text = self._typed.pop(0).strip()
+            if text in {"/exit", "/quit"}:
+                self._leave(text)
+                return 0
+            self._take(text)
+
+    def _take(self, text: str) -> None:
+        if text:
+            self.agent.status("busy")
+            self.agent.in_turn = True
+            given = Input(content=text, source="typed", origin={"kind": "human"} if self.agent.release.has("origin_human") else None)
+            answer = self._turn(given)
+            self.agent.in_turn = False
+            self.agent.inbox.interrupted = False
+            self.agent.status("idle")
+            _print(answer + "\n")
+        _print(PROMPT)
+
+    def _turn(self, given: Input) -> str:
+        agent = self.agent
+        if slash.command_of(given) is not None:
+            slash.run(agent, given)
+            return ""
+        answer = Turn(agent, [given]).run()
+        if agent.release.has("turn_duration"):
+            agent.journal.system("turn_duration", durationMs=1, messageCount=1, isMeta=False)
+        self._turn_trailers()
+        return answer
+
+    def _turn_trailers(self) -> None:
+        journal = self.agent.journal
+        if self.agent.release.has("last_prompt"):
+            journal.last_prompt_trailer()
+        for feature, name in (("mode_record", "-mode"), ("permission_mode_record", "-permission-mode"), ("atis_latch", "-atis-latch")):
+            if self.agent.release.has(feature):
+                journal.named(name)
+
+    def _leave(self, text: str) -> None:
+        """Leaving by `/exit` appends records without conversation; 2.1.6 alone leaves the echo of the command."""
+        journal = self.agent.journal
+        if self.agent.release.number == (2, 1, 6) and journal.leaf is not None:
+            journal.user("<local-command-caveat>A local command follows.</local-command-caveat>", meta=True)
+            journal.user(f"<command-name>{text}</command-name>")
+            journal.user("<local-command-stdout>Bye!</local-command-stdout>")
+        elif journal.leaf is not None and self.agent.release.has("cost_state"):
+            journal.named("-cost-state")
+        _print("\n")
+
+    def _ask(self, name: str, given: dict[str, Any], tool_use_id: str) -> str | None:
+        _print(f"Allow {name} {json.dumps(given)}? [y/n] ")
+        while not self._typed:
+            if self.agent.inbox.closed:
+                raise Terminated
+            self.agent.listen(None)
+            self.agent.check_interrupt()
+        return None if self._typed.pop(0).strip().lower().startswith("y") else "denied"
+
+
+def one_shot(agent: Agent) -> int:
+    """Run one prompt and print its answer; returns the exit code."""
+    agent.status("busy")
+    agent.in_turn = True
+    given = Input(content=agent.settings.text or "", source="sdk")
+    agent.journal.queue("enqueue", given.content)
+    answer = Turn(agent, [given]).run()
+    if agent.settings.output_format == "json":
+        answer = json.dumps({"type": "result", "subtype": "success", "result": answer, "session_id": agent.journal.session_id})
+    if agent.stream.quiet:
+        _print(answer + "\n")
+    return 0
+
+
+def _take_terminal() -> None:
+    """Make a terminal on standard input the controlling one, when this process leads a session that has none yet."""
+    if os.isatty(0) and os.getsid(0) == os.getpid():
+        with contextlib.suppress(OSError):
+            os.close(os.open(os.ttyname(0), os.O_RDWR))
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
