@@ -9,18 +9,20 @@ import tomllib
 import types
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import ccc_hookspecs
-from ccc_hookspecs import config, signals, specs
+from ccc_hookspecs import Deliver, config, signals, specs
 from ccc_hookspecs.config import TickerSettings, load_config
 from ccc_hookspecs.errors import ConfigError
 from ccc_hookspecs.isolation import HOOKS
 from ccc_hookspecs.manager import PluginManager
-from tests.ccc_hookspecs.samples import HOST, INJECTION
+from tests.ccc_hookspecs.samples import HOST, INJECTION, LAUNCH
 
 ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 WRITING = (ROOT / "docs" / "writing-plugins.md").read_text(encoding="utf-8")
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
 OURS = ("retire_stale.use_time", "retire_stale.terminal_launch", "retire_stale.watcher")
@@ -121,6 +123,18 @@ def test_the_examples_of_the_guide_run(capsys: pytest.CaptureFixture[str]) -> No
     assert manager.register(settings, "my_company.other").state == "active"
     assert vars(settings)["settings"].limit == 0
     signals.headless_retired.disconnect(vars(receiver)["count"])
+
+
+def test_the_host_of_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The code shown for a host finds the installed mechanisms, starts a ticker and gets a decision."""
+    for name in OURS:
+        monkeypatch.setenv(f"CCC_PLUGIN_ENABLE__{name.upper().replace('.', '__')}", "off")
+    (source,) = blocks(README, "python")
+    names: dict[str, Any] = {"ccc": HOST, "injection": INJECTION, "launch": LAUNCH}
+    exec(compile(source, "README.md", "exec", dont_inherit=True), names)
+    assert names["ticker"].stop() is True
+    assert names["decision"] == Deliver()
+    assert {status.name for status in names["manager"].plugins()} >= set(OURS)
 
 
 def test_the_example_entry_point_names_the_group() -> None:
