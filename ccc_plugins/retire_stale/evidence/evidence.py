@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -40,13 +41,16 @@ class Evidence:
             self._read(ccc, observer, headless)
             return observer.attribution().verdict == "fresh"
 
-    def judge(self, ccc: Host, headless: Headless, table: ProcessTable | None = None) -> Judgement:
-        """Both verdicts, from the files and the processes as they are now, or as `table` shows them."""
+    def judge(self, ccc: Host, headless: Headless) -> Judgement:
+        """Both verdicts, from the files and the processes as they are now."""
         observer, lock = self._observer(headless)
         with lock:
             self._read(ccc, observer, headless)
-            around = self.probe.around(headless, self._config_dir(ccc, headless), observer.transcript_path, table)
-            return observer.judge(around)
+            around = self.probe.around(headless, self._config_dir(ccc, headless), observer.transcript_path)
+            judgement = observer.judge(around)
+            if judgement.idleness.verdict != "idle" or observer.reports_states or around.registry_status is not None:
+                return judgement
+            return observer.judge(replace(around, computing=self.probe.computes(headless, self._cpu_look_seconds)))
 
     def settled(self, ccc: Host, headless: Headless) -> bool:
         """Whether the transcript holds by now the last answer that the log shows."""
@@ -65,9 +69,15 @@ class Evidence:
         """Where the headless's transcript is, or None."""
         return self._finder.find(self._config_dir(ccc, headless), headless.session_id, headless.cwd)
 
-    def typists(self, ccc: Host, headless: Headless, table: ProcessTable) -> tuple[int, ...]:
-        """The pids of live processes that a person drives on the session, besides the headless."""
-        return self.probe.typists(headless, self._config_dir(ccc, headless), table)
+    def taken_over(self, ccc: Host, headless: Headless, table: ProcessTable) -> bool:
+        """Whether a live process that a person drives is on the session, besides the headless.
+
+        One of which that is not sure (up to 2.1.61 a terminal names no session) counts when the transcript shows another writer.
+        """
+        writers = self.probe.typists(headless, self.probe.registry(self._config_dir(ccc, headless)), table)
+        if any(writer.sure for writer in writers):
+            return True
+        return bool(writers) and not self.is_fresh(ccc, headless)
 
     def forget(self, headless: Headless) -> None:
         """The process is gone."""
@@ -81,7 +91,7 @@ class Evidence:
         if self._probe is None:
             from ccc_plugins.retire_stale.evidence.surroundings import Probe
 
-            self._probe = Probe(self._cpu_look_seconds)
+            self._probe = Probe()
         return self._probe
 
     def _observer(self, headless: Headless) -> tuple[Observer, threading.Lock]:

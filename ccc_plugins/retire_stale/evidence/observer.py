@@ -89,6 +89,11 @@ class Observer:
     def transcript_path(self) -> Path | None:
         return None if self._transcript is None else self._transcript.path
 
+    @property
+    def reports_states(self) -> bool:
+        """Whether the log itself says when the process is idle, or when an input is finished."""
+        return self._log.stream.state is not None or self._log.stream.lifecycle
+
     def read(self, headless: Headless, transcript_path: Path | None) -> None:
         """Read what is new in the log, then in the transcript: so every own record that is seen was also claimed, or will be."""
         self._headless = headless

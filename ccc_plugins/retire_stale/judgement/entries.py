@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
 Kind: TypeAlias = Literal["prompt", "answer", "boundary", "note", "queued", "other"]
-"""`prompt`: a text given to the model. `answer`: the model's. `boundary`: a compaction. `note`: a summary, an interruption, or a shell command
-that a person ran for the model to see.
+"""`prompt`: a text given to the model. `answer`: the model's. `boundary`: a compaction.
+`note`: a summary, an interruption, or a shell command that a person ran for the model to see.
 `queued`: a text accepted in the middle of a turn. `other`: everything that is not conversation."""
 
 Writer: TypeAlias = Literal["typed", "sdk", "unknown"]

@@ -45,7 +45,7 @@ def _beside_a_terminal(ccc: Host, flow: Flow, agents: list[Headless], tick: Tick
     found = []
     for headless in agents:
         try:
-            if flow.evidence.typists(ccc, headless, table):
+            if flow.evidence.taken_over(ccc, headless, table):
                 found.append(headless)
         except Exception:
             log.exception("session %s could not be looked at", headless.session_id)
