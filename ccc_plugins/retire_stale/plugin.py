@@ -25,10 +25,13 @@ class Plugin:
 
     def configure(self, settings: PluginSettings) -> None:
         """Take the settings of `[plugins.retire_stale]`; raises `ConfigError`. Each mechanism does so, with the same table."""
-        made = settings.into(Settings)
+        self.use(settings.into(Settings))
+
+    def use(self, settings: Settings) -> None:
+        """Go on with these settings; with others than before, what was remembered of hosts in memory is forgotten."""
         with self._lock:
-            if made != self._settings:
-                self._settings = made
+            if settings != self._settings:
+                self._settings = settings
                 self._flows.clear()
 
     def flow(self, ccc: Host) -> Flow:

@@ -1,0 +1,147 @@
+"""The use-time mechanism against simulated Claude Code processes."""
+
+from __future__ import annotations
+
+import pytest
+
+from ccc_hookspecs.signals import headless_kept, headless_retired, injection_held, retirement_proposed
+from ccc_hookspecs.testing.harness import wait_until
+from ccc_hookspecs.values import Deliver, Hold, Respawn, Veto
+from tests.retire_stale.mechanisms.conftest import Stage
+
+
+def test_with_nobody_else_nothing_changes(stage: Stage) -> None:
+    """Ten texts to a lone headless: no answer from the mechanism, no signal, the same process."""
+    for number in range(10):
+        assert stage.inject() is None
+        stage.head.ask(f"text {number}")
+    assert stage.signals.names() == []
+    assert stage.host.releases == []
+    assert stage.head.alive
+
+
+@pytest.mark.case("C01")
+def test_a_stale_idle_headless_is_retired_and_its_session_respawned(stage: Stage) -> None:
+    """After a terminal's turn the idle headless is gone, and the fresh process remembers that turn."""
+    stage.take_over("from terminal")
+    decision = stage.inject()
+    assert isinstance(decision, Respawn)
+    assert decision.catch_up is None
+    assert not stage.head.alive
+    assert [gone.pid for gone in stage.host.releases] == [stage.head.pid]
+    (retirement,) = stage.signals.of(headless_retired)
+    assert retirement.facts.attribution == "stale"
+    assert retirement.facts.idleness == "idle"
+    assert stage.resume().ask("again") == 'SEEN ["first from headless", "from terminal", "again"]'
+
+
+def test_a_stale_busy_headless_is_left_alone_and_the_text_held(stage: Stage) -> None:
+    """While a stale headless works its text is held; once it is idle it is retired, and the fresh one lacks nothing."""
+    stage.head.send("SLOW 3")
+    stage.head.wait_busy()
+    stage.take_over("from terminal")
+    decision = stage.inject()
+    assert isinstance(decision, Hold)
+    assert any("turn open" in sign for sign in decision.signs)
+    assert decision.cost is not None
+    assert not decision.lingering
+    assert stage.head.alive
+    (held,) = stage.signals.of(injection_held)
+    assert held.session_id == stage.head.session_id
+    stage.head.wait_idle()
+    respawn = stage.inject()
+    assert isinstance(respawn, Respawn)
+    assert respawn.catch_up is not None
+    assert "from terminal" in respawn.catch_up
+    assert len(respawn.catch_up_turns) == 1
+
+
+def test_turns_given_back_once_are_not_given_back_again(stage: Stage) -> None:
+    """The marker in the transcript tells a later respawn what a catch-up repeated already."""
+    stage.head.send("SLOW 2")
+    stage.head.wait_busy()
+    stage.take_over("from terminal")
+    stage.head.wait_idle()
+    first = stage.inject()
+    assert isinstance(first, Respawn)
+    assert first.catch_up is not None
+    stage.resume().ask(f"{first.catch_up}\nand on")
+    stage.take_over("from terminal again")
+    second = stage.inject()
+    assert isinstance(second, Respawn)
+    assert second.catch_up is None
+
+
+def test_a_stale_headless_with_lingering_work_yields_to_a_person_only(stage: Stage) -> None:
+    """A background task holds the text back, until a person overrules the hold."""
+    stage.head.send("BG: sleep 300")
+    wait_until(lambda: stage.head.events("result"), "the end of the turn")
+    stage.head.wait_idle()
+    stage.take_over("from terminal")
+    hold = stage.inject()
+    assert isinstance(hold, Hold)
+    assert hold.lingering
+    assert stage.head.alive
+    assert isinstance(stage.inject(overrule=True), Respawn)
+    assert not stage.head.alive
+
+
+def test_a_veto_keeps_the_process_and_it_still_never_gets_the_text(stage: Stage) -> None:
+    """A vetoed stale headless lives on, and its text is held with the veto's reason."""
+
+    def veto(sender: str, event: object) -> Veto:
+        return Veto(reason="under a debugger")
+
+    stage.take_over("from terminal")
+    with retirement_proposed.connected_to(veto):
+        decision = stage.inject()
+    assert isinstance(decision, Hold)
+    assert "under a debugger" in decision.reason
+    assert stage.head.alive
+    (kept,) = stage.signals.of(headless_kept)
+    assert kept.reason == "vetoed: under a debugger"
+
+
+def test_shadow_mode_says_what_it_would_do_and_does_nothing(stage: Stage) -> None:
+    """In shadow mode a stale headless gets its text and lives; the report says that it would have been retired."""
+    stage.use(mode="shadow")
+    stage.take_over("from terminal")
+    assert stage.inject() is None
+    assert stage.head.alive
+    (kept,) = stage.signals.of(headless_kept)
+    assert kept.would_retire
+    assert kept.facts.attribution == "stale"
+
+
+@pytest.mark.case("C44", "C91")
+def test_a_session_whose_transcript_is_gone_keeps_its_only_memory(stage: Stage) -> None:
+    """With the transcript deleted the headless is delivered to, not retired: it holds the only copy."""
+    stage.head.home.transcript(stage.head.session_id).unlink()
+    assert isinstance(stage.inject(), Deliver)
+    assert stage.head.alive
+    (kept,) = stage.signals.of(headless_kept)
+    assert "the transcript is gone" in kept.reason
+
+
+def test_another_engines_session_is_none_of_its_business(stage: Stage) -> None:
+    """A headless of another engine, or of another process of the host, is answered with None."""
+    from dataclasses import replace
+
+    stage.take_over("from terminal")
+    headless = stage.head.headless
+    for other in (replace(headless, engine="codex"), replace(headless, owned=False)):
+        stage.host.adopt(other)
+        assert stage.inject() is None
+    assert stage.head.alive
+
+
+def test_the_catch_up_can_be_switched_off(stage: Stage) -> None:
+    """With `catch_up = false` the fresh process is started without the turns that its branch lacks."""
+    stage.use(catch_up=False)
+    stage.head.send("SLOW 2")
+    stage.head.wait_busy()
+    stage.take_over("from terminal")
+    stage.head.wait_idle()
+    decision = stage.inject()
+    assert isinstance(decision, Respawn)
+    assert decision.catch_up is None
