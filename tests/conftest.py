@@ -9,6 +9,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+pytest_plugins = ["ccc_hookspecs.testing.fixtures"]
+
 hypothesis.settings.register_profile("shared-machine", deadline=None)
 hypothesis.settings.load_profile("shared-machine")
 

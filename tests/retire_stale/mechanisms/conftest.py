@@ -15,8 +15,6 @@ from ccc_plugins.retire_stale.mechanisms import terminal_launch, use_time, watch
 from ccc_plugins.retire_stale.plugin import plugin
 from ccc_plugins.retire_stale.settings import Settings
 
-pytest_plugins = ["ccc_hookspecs.testing.fixtures"]
-
 
 @dataclass
 class Stage:
