@@ -1,0 +1,223 @@
+"""From the outbox into a process: one message of a session at a time, in order, and done with only on proof.
+
+One at a time, because Claude Code (2.1.119 and later) takes inputs that wait in it together into one record, under the id of one of them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from ccc_hookspecs.host.agents import Agents, last_words
+from ccc_hookspecs.host.errors import ClaudeError
+from ccc_hookspecs.host.heard import Heard
+from ccc_hookspecs.host.pipe import HalfWritten, NoReader, Pipe, PipeFull, user_line
+from ccc_hookspecs.host.records import Head, Message, Session
+from ccc_hookspecs.host.settling import Settling, session_transcript_size
+from ccc_hookspecs.host.store import Store
+from ccc_hookspecs.host.terminals import Terminal, terminal_on
+from ccc_hookspecs.host.tmux import TmuxError, typable
+from ccc_hookspecs.manager import PluginManager
+from ccc_hookspecs.signals import emit, headless_respawned, injection_held
+from ccc_hookspecs.specs import Host
+from ccc_hookspecs.values import Decision, HeldInjection, Hold, Injection, Respawn, Respawned
+
+log = logging.getLogger(__name__)
+
+SENDER: Final = "ccc-host"
+"""The sender of signals that no mechanism asked for."""
+
+_TAKEN_OVER: Final = "what the open terminal does not know of this turn: its own next turn will leave it out"
+
+
+class Delivery:
+    """Drives the messages of one session on. Every private method is called with the session's lock held.
+
+    `checkpoint` is called with the name of each step before it is taken.
+    """
+
+    def __init__(self, host: Host, store: Store, agents: Agents, manager: PluginManager, checkpoint: Callable[[str], None]) -> None:
+        self._host, self._store, self._agents, self._manager = host, store, agents, manager
+        self._checkpoint = checkpoint
+        self._settling = Settling(store)
+        self._heard = Heard()
+
+    def drive(self, session_id: str, lock_seconds: float) -> None:
+        """Settle what was written and write what may be. Raises `SessionLockTimeout` when another process is at it for too long."""
+        with self._host.session_lock(session_id, lock_seconds):
+            while self._step(session_id):
+                pass
+
+    def look(self, session_id: str, lock_seconds: float) -> None:
+        """Settle what was written; plugins are not asked, and what is held stays held. Raises `SessionLockTimeout`."""
+        with self._host.session_lock(session_id, lock_seconds):
+            for message in self._store.outbox.open_of(session_id):
+                self._settling.settle(message)
+
+    def _step(self, session_id: str) -> bool:
+        """Take the first message that is not done with one step on; True when there may be another step."""
+        messages = self._store.outbox.open_of(session_id)
+        if not messages or messages[0].state == "failed":
+            return False
+        session = self._store.sessions.get(session_id)
+        first = messages[0]
+        if first.state == "written":
+            self._agents.live(session_id)
+            settled = self._settling.settle(first)
+            return settled.state != "written" or self._overruled(first, messages[1:])
+        return self._advance(session, first)
+
+    def _overruled(self, first: Message, behind: tuple[Message, ...]) -> bool:
+        """Whether a person did not want to wait behind a message that a process has and does not take, and that process is gone now."""
+        head = self._agents.live(first.session_id)
+        return any(message.overruled for message in behind) and head is not None and self._agents.end(head, "waits behind a message")
+
+    def _advance(self, session: Session, message: Message) -> bool:
+        # One that was given to a process before may have arrived after all.
+        if self._settling.proven(message) is not None:
+            return True
+        terminal = None if message.overruled else terminal_on(session)
+        head = self._agents.live(session.session_id)
+        if terminal is not None:
+            return self._type(session, message, terminal)
+        return self._start(session, message) if head is None else self._inject(session, message, head)
+
+    # --- into a headless
+
+    def _inject(self, session: Session, message: Message, head: Head) -> bool:
+        decision = self._ask(message, head)
+        if isinstance(decision, Respawn):
+            return self._respawn(session, message, head, decision)
+        if isinstance(decision, Hold):
+            return self._hold(message, head, decision)
+        return self._write(message, head)
+
+    def _ask(self, message: Message, head: Head) -> Decision:
+        if head.jammed:
+            return Hold(
+                reason="the process holds half of an earlier message, which a host that was killed could not finish",
+                signs=("half a message in its FIFO",),
+                lingering=True,
+                cost=f"process {head.pid}, with whatever it is doing",
+            )
+        self._checkpoint("ask")
+        self._heard.forget()
+        injection = Injection(
+            session_id=message.session_id, text=message.text, message_id=message.message_id, headless=self._store.heads.headless(head)
+        )
+        return self._manager.pre_inject(self._host, injection)
+
+    def _respawn(self, session: Session, message: Message, head: Head, decision: Respawn) -> bool:
+        mechanism = (self._heard.retired_by(head.pid) if head.pid is not None else None) or SENDER
+        if self._agents.live(session.session_id) is not None:
+            return self._hold(message, head, Hold(reason=f"a fresh process was asked for, but process {head.pid} lives"))
+        self._checkpoint("respawn")
+        message = self._store.outbox.keep_catch_up(message, decision)
+        retired = self._store.heads.headless(head)
+        fresh = self._spawn(session, message)
+        if fresh is None:
+            return False
+        event = Respawned(
+            headless=self._store.heads.headless(fresh),
+            retired=retired,
+            reason=decision.reason,
+            message_id=message.message_id,
+            catch_up_turns=message.catch_up_turns,
+        )
+        emit(headless_respawned, mechanism, event)
+        return self._settling.proven(message) is not None or self._write(message, fresh)
+
+    def _start(self, session: Session, message: Message) -> bool:
+        fresh = self._spawn(session, message)
+        return fresh is not None and self._inject(session, message, fresh)
+
+    def _spawn(self, session: Session, message: Message) -> Head | None:
+        self._checkpoint("spawn")
+        try:
+            return self._agents.spawn(session)
+        except ClaudeError as error:
+            self._settling.owed(message, str(error))
+            return None
+
+    def _write(self, message: Message, head: Head) -> bool:
+        line = user_line(message.message_id, message.text, message.catch_up)
+        try:
+            pipe = Pipe(head.fifo)
+        except (NoReader, OSError) as error:
+            return self._refused(message, head, str(error))
+        try:
+            return self._put(message, head, pipe, line)
+        except (NoReader, PipeFull) as error:
+            return self._refused(message, head, str(error))
+        except HalfWritten as error:
+            self._store.journal.note("jammed", message.session_id, pid=head.pid, written=error.written)
+            return False
+        finally:
+            pipe.close()
+
+    def _put(self, message: Message, head: Head, pipe: Pipe, line: bytes) -> bool:
+        one_piece = pipe.make_room(len(line))
+        session = self._store.sessions.get(message.session_id)
+        self._checkpoint("intend")
+        message = self._store.outbox.intend(
+            message, head, log_offset=head.log.stat().st_size, transcript_offset=session_transcript_size(session)
+        )
+        if not one_piece:
+            self._store.heads.jam(head.id, True)
+        self._checkpoint("write")
+        pipe.write(line)
+        self._checkpoint("wrote")
+        if not one_piece:
+            self._store.heads.jam(head.id, False)
+        self._store.outbox.wrote(message)
+        self._checkpoint("written")
+        return True
+
+    def _refused(self, message: Message, head: Head, error: str) -> bool:
+        """It did not go in as a whole: it is tried again, with a fresh process once this one is gone."""
+        log.info("session %s: process %s took no input: %s", message.session_id, head.pid, error, extra={"ccc_session": message.session_id})
+        if self._agents.live(message.session_id) is None:
+            return self._settling.owed(message, last_words(head.log) or error).state == "queued"
+        self._store.outbox.requeue(message, error, counts=False, reached=False)
+        return False
+
+    # --- waiting
+
+    def _hold(self, message: Message, head: Head | None, hold: Hold) -> bool:
+        if message.overruled and head is not None:
+            return self._agents.end(head, hold.reason)
+        known = message.hold
+        message = self._store.outbox.hold(message, hold)
+        if known is None or (known.reason, known.signs) != (hold.reason, hold.signs):
+            self._announce(message, hold)
+        return False
+
+    def _announce(self, message: Message, hold: Hold) -> None:
+        log.debug("session %s: %s is held: %s", message.session_id, message.message_id, hold.reason, extra={"ccc_reason": hold.reason})
+        self._store.journal.note("held", message.session_id, message_id=message.message_id, reason=hold.reason, signs=list(hold.signs))
+        if not self._heard.announced(message.message_id):
+            since = message.held_since or message.created_at
+            event = HeldInjection(session_id=message.session_id, message_id=message.message_id, hold=hold, since=since)
+            emit(injection_held, SENDER, event)
+
+    # --- into a terminal
+
+    def _type(self, session: Session, message: Message, terminal: Terminal) -> bool:
+        """Give the message to the terminal that has the session, or wait until that is gone."""
+        self._heard.forget()
+        pane = terminal.typable_pane()
+        if pane is None:
+            reason = "a terminal outside tmux, or one that is not in the foreground, has the session open"
+            return self._hold(message, None, Hold(reason=reason, signs=(f"terminal {terminal.pid}",), lingering=True, cost=_TAKEN_OVER))
+        self._checkpoint("intend")
+        offset = session_transcript_size(session)
+        message = self._store.outbox.intend_typed(message, terminal.key, transcript_offset=offset)
+        self._checkpoint("write")
+        try:
+            pane.type(typable(message.text))
+        except TmuxError as error:
+            hold = Hold(reason=str(error), signs=(f"terminal {terminal.pid}",), lingering=True, cost=_TAKEN_OVER)
+            return self._hold(self._store.outbox.requeue(message, str(error), counts=False), None, hold)
+        self._store.outbox.wrote(message)
+        return True

@@ -1,0 +1,199 @@
+"""The embedded host: a small, complete Claude Command Center, as a library."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Final
+
+from ccc_hookspecs.claude.jsonl import JsonlFollower, parse
+from ccc_hookspecs.claude.paths import find_transcript
+from ccc_hookspecs.errors import SessionLockTimeout
+from ccc_hookspecs.host.agents import Agents
+from ccc_hookspecs.host.delivery import Delivery
+from ccc_hookspecs.host.errors import ClaudeError, UnknownSession
+from ccc_hookspecs.host.liveness import presence
+from ccc_hookspecs.host.records import Message, Session
+from ccc_hookspecs.host.spawn import environment, files_of
+from ccc_hookspecs.host.store import Store, default_state_dir
+from ccc_hookspecs.manager import PluginManager
+from ccc_hookspecs.values import Headless, TerminalLaunch, Tick, is_uuid
+
+log = logging.getLogger(__name__)
+
+CLAUDE_VARIABLE: Final = "CCC_HOST_CLAUDE"
+LOCK_SECONDS: Final = 30.0
+"""How long to wait for a session that another process of the host is at; a retirement may take so long."""
+
+
+class EmbeddedHost:
+    """Drives Claude Code sessions headless, and calls the plugins of `manager` on the way. Implements `ccc_hookspecs.Host`.
+
+    Several processes may run one on the same `state_dir` at once, and every method may be called from any thread.
+    `claude`: the program for sessions begun here and, when given, for every process started here; `$CCC_HOST_CLAUDE`, else
+    `claude` on the PATH. `manager`: one that was loaded; without one no plugin is asked.
+
+    `checkpoint` is called with the name of each step of a delivery before it is taken; it does nothing.
+    """
+
+    def __init__(self, state_dir: Path | None = None, *, manager: PluginManager | None = None, claude: str | None = None) -> None:
+        self.store = Store(state_dir or default_state_dir())
+        self.manager = manager or PluginManager()
+        self._claude = claude or os.environ.get(CLAUDE_VARIABLE) or None
+        self.agents = Agents(self.store, claude=self._claude)
+        self._delivery = Delivery(self, self.store, self.agents, self.manager, lambda name: self.checkpoint(name))
+
+    def checkpoint(self, name: str) -> None:
+        """Does nothing. A subclass may see, or end, a delivery at this step."""
+
+    # --- what plugins are offered
+
+    @property
+    def state_dir(self) -> Path:
+        """Where the host, and plugins, keep what must survive a restart."""
+        return self.store.directory
+
+    def headless_for(self, session_id: str) -> Headless | None:
+        """The session's live headless, or None."""
+        head = self.agents.known(session_id)
+        return None if head is None else self.store.heads.headless(head)
+
+    def headless_agents(self) -> Sequence[Headless]:
+        """Every headless believed alive."""
+        return self.store.heads.all_headless()
+
+    def session_lock(self, session_id: str, timeout: float) -> AbstractContextManager[None]:
+        """The session's lock, across processes, reentrant within a thread. Raises `SessionLockTimeout` on entry."""
+        return self.store.locks.hold(session_id, timeout)
+
+    def released(self, headless: Headless) -> None:
+        """A plugin ended this process: its FIFO and row go. Harmless when repeated."""
+        self.agents.released(headless.session_id, headless.pid, headless.start_time)
+
+    def config_dir(self, headless: Headless) -> Path:
+        """Where this headless's Claude Code keeps its files."""
+        return headless.config_dir or files_of(None)
+
+    # --- sessions
+
+    def begin(self, cwd: Path, arguments: Sequence[str] = ()) -> Session:
+        """Keep a new session that starts in `cwd`; no process is started yet. Raises `ClaudeError` when there is no `claude`."""
+        config = os.environ.get("CLAUDE_CONFIG_DIR")
+        session = Session(
+            session_id=str(uuid.uuid4()),
+            cwd=cwd.absolute(),
+            claude=self._program(),
+            arguments=tuple(arguments),
+            config_dir=Path(config).absolute() if config else None,
+            created_at=time.time(),
+        )
+        self.store.sessions.add(session)
+        return session
+
+    def session(self, given: str) -> Session:
+        """The session whose id starts with `given`. A full id may also be that of a session begun elsewhere, which is then driven
+        here too. Raises `UnknownSession`.
+        """
+        try:
+            return self.store.sessions.find(given)
+        except UnknownSession:
+            if not is_uuid(given.lower()):
+                raise
+            return self._adopt(given.lower())
+
+    def _adopt(self, session_id: str) -> Session:
+        config = os.environ.get("CLAUDE_CONFIG_DIR")
+        config_dir = Path(config).absolute() if config else None
+        transcript = find_transcript(config_dir or files_of(None), session_id)
+        cwd = None if transcript is None else _cwd_in(transcript)
+        if cwd is None:
+            raise UnknownSession(session_id)
+        session = Session(session_id=session_id, cwd=cwd, claude=self._program(), config_dir=config_dir, created_at=time.time())
+        self.store.sessions.add(session)
+        return session
+
+    def _program(self) -> str:
+        found = shutil.which(self._claude or "claude")
+        if found is None:
+            raise ClaudeError(f"{self._claude or 'claude'}: no such program; name it with --claude or ${CLAUDE_VARIABLE}")
+        return os.path.abspath(found)
+
+    # --- messages
+
+    def send(self, session_id: str, text: str, *, overrule: bool = False) -> Message:
+        """Keep a text for a session and take its delivery as far as it goes now; returns the message as it then stands.
+
+        The text is on the disk before anything else happens, and stays until its delivery is proven. `overrule`: a person does
+        not want to wait for what holds it, and accepts the cost. A session that is busy in another process is left to that.
+        """
+        message = self.store.outbox.add(session_id, text)
+        self.push(session_id, overrule=overrule)
+        return self.store.outbox.get(message.message_id) or message
+
+    def push(self, session_id: str, *, overrule: bool = False, lock_seconds: float = LOCK_SECONDS) -> None:
+        """Take what waits in a session as far as it goes now; what had failed is tried again, and `overrule` as for `send`."""
+        self.store.outbox.retry(session_id)
+        if overrule:
+            self.store.outbox.overrule(session_id)
+        self.drive(session_id, lock_seconds=lock_seconds)
+
+    def drive(self, session_id: str, *, lock_seconds: float = LOCK_SECONDS) -> bool:
+        """Settle what was written in a session and write what may be; False when another process was at it all the while."""
+        return self._locked(self._delivery.drive, session_id, lock_seconds)
+
+    def look(self, session_id: str, *, lock_seconds: float = 0.0) -> bool:
+        """Only settle what was written in a session: plugins are not asked. False as for `drive`."""
+        return self._locked(self._delivery.look, session_id, lock_seconds)
+
+    def _locked(self, act: Callable[[str, float], None], session_id: str, lock_seconds: float) -> bool:
+        try:
+            act(session_id, lock_seconds)
+        except SessionLockTimeout:
+            return False
+        return True
+
+    # --- terminals and time
+
+    def launch_terminal(self, session: Session) -> tuple[list[str], dict[str, str]]:
+        """Tell plugins that a terminal is about to start on a session; returns its command line and its environment.
+
+        Raises `UnknownSession` when the session has no transcript that a terminal could load.
+        """
+        launch = TerminalLaunch(session_id=session.session_id, headless=self.headless_for(session.session_id), cwd=session.cwd)
+        self.manager.on_terminal_launch(self, launch)
+        self.store.journal.note("terminal", session.session_id)
+        return [self._claude or session.claude, "--resume", session.session_id], environment(os.environ, session)
+
+    def tick(self, tick: Tick) -> None:
+        """One beat: the dead are cleared away, plugins get their tick, and what is held is asked about again."""
+        self.recover()
+        self.manager.on_tick(self, tick)
+        for session_id in dict.fromkeys(message.session_id for message in self.store.outbox.open()):
+            self.drive(session_id, lock_seconds=0.0)
+
+    def recover(self) -> None:
+        """Find the heads again that this state directory knows, and forget those whose process is gone."""
+        for head in self.store.heads.all_live():
+            if head.pid is None or presence(head.pid, head.start_time) == "gone":
+                self._locked(self._look_after, head.session_id, 0.0)
+        self.agents.forget_old()
+
+    def _look_after(self, session_id: str, lock_seconds: float) -> None:
+        with self.session_lock(session_id, lock_seconds):
+            self.agents.live(session_id)
+
+
+def _cwd_in(transcript: Path) -> Path | None:
+    """The directory a session was started in, by its own records."""
+    for line in JsonlFollower(transcript).lines():
+        for record in parse(line):
+            cwd = record.data.get("cwd")
+            if isinstance(cwd, str) and Path(cwd).is_absolute():
+                return Path(cwd)
+    return None

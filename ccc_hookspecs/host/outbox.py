@@ -1,0 +1,138 @@
+"""The outbox: every text from before its first byte is written until its delivery is proven."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from typing import Any
+
+from ccc_hookspecs.host.database import Database
+from ccc_hookspecs.host.errors import UnknownMessage
+from ccc_hookspecs.host.records import Head, Message, from_text, hold_json
+from ccc_hookspecs.values import Hold, Respawn
+
+
+class Outbox:
+    """The table `outbox`. Whoever changes a message that is not new holds its session's lock."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, session_id: str, text: str, *, overruled: bool = False) -> Message:
+        """Keep a text; it is on the disk when this returns."""
+        values = (str(uuid.uuid4()), session_id, from_text(text), "queued", time.time(), overruled)
+        with self._database.writing() as db:
+            done = db.execute(
+                "INSERT INTO outbox (message_id, session_id, text, state, created_at, overruled) VALUES (?, ?, ?, ?, ?, ?) RETURNING *",
+                values,
+            )
+            return Message.of(done.fetchone())
+
+    def get(self, message_id: str) -> Message | None:
+        """A message, whatever became of it; None when it was dropped."""
+        with self._database.reading() as db:
+            row = db.execute("SELECT * FROM outbox WHERE message_id = ?", (message_id,)).fetchone()
+        return None if row is None else Message.of(row)
+
+    def open_of(self, session_id: str) -> tuple[Message, ...]:
+        """The messages of a session that are not proven delivered, in order."""
+        with self._database.reading() as db:
+            rows = db.execute("SELECT * FROM outbox WHERE session_id = ? AND state != 'delivered' ORDER BY seq", (session_id,))
+            return tuple(Message.of(row) for row in rows)
+
+    def open(self) -> tuple[Message, ...]:
+        """The messages of all sessions that are not proven delivered, in order."""
+        with self._database.reading() as db:
+            rows = db.execute("SELECT * FROM outbox WHERE state != 'delivered' ORDER BY seq")
+            return tuple(Message.of(row) for row in rows)
+
+    def hold(self, message: Message, hold: Hold) -> Message:
+        """It waits; the time of the first hold stays."""
+        return self._set(message, state="held", hold=hold_json(hold), held_since=message.held_since or time.time())
+
+    def keep_catch_up(self, message: Message, respawn: Respawn) -> Message:
+        """Keep the turns that go before it, after those that an earlier attempt was to give back and could not."""
+        parts = [part for part in (message.catch_up, respawn.catch_up) if part is not None]
+        known = set(message.catch_up_turns)
+        if not parts or (respawn.catch_up is not None and known <= set(respawn.catch_up_turns)):
+            parts = [] if respawn.catch_up is None else [respawn.catch_up]
+        turns = tuple(dict.fromkeys((*message.catch_up_turns, *respawn.catch_up_turns)))
+        return self._set(message, catch_up=from_text("\n\n".join(parts)) if parts else None, catch_up_turns=json.dumps(turns))
+
+    def intend(self, message: Message, head: Head, *, log_offset: int, transcript_offset: int) -> Message:
+        """It is about to be written to this head, whose inputs it belongs to from now on."""
+        first = message.head_id is None and message.terminal is None
+        log_offset = message.log_offset if message.head_id == head.id else log_offset
+        with self._database.writing() as db:
+            done = db.execute(
+                "UPDATE outbox SET state = 'written', head_id = ?, terminal = NULL, wrote = 0, log_offset = ?, transcript_offset = ?,"
+                " hold = NULL, error = NULL WHERE seq = ? RETURNING *",
+                (head.id, log_offset, transcript_offset if first else message.transcript_offset, message.seq),
+            )
+            message = Message.of(done.fetchone())
+            db.execute(
+                "INSERT OR IGNORE INTO inputs (head_id, message_id, sent_at) VALUES (?, ?, ?)", (head.id, message.message_id, time.time())
+            )
+        return message
+
+    def intend_typed(self, message: Message, terminal: str, *, transcript_offset: int) -> Message:
+        """It is about to be typed into this terminal."""
+        return self._set(
+            message, state="written", head_id=None, terminal=terminal, wrote=0, transcript_offset=transcript_offset, hold=None, error=None
+        )
+
+    def wrote(self, message: Message) -> Message:
+        """Its last byte is in the pipe."""
+        return self._set(message, wrote=1)
+
+    def delivered(self, message: Message, proof: str) -> Message:
+        """Its delivery is proven, by `proof` in words. Its text is removed; the rest stays for a while, so that it can be looked up."""
+        return self._set(
+            message, state="delivered", proof=proof, delivered_at=time.time(), hold=None, error=None, overruled=0, catch_up=None, text=b""
+        )
+
+    def forget_before(self, moment: float) -> None:
+        """Drop what was delivered before `moment`."""
+        with self._database.writing() as db:
+            db.execute("DELETE FROM outbox WHERE state = 'delivered' AND delivered_at < ?", (moment,))
+
+    def requeue(self, message: Message, error: str | None = None, *, counts: bool = True, reached: bool = True) -> Message:
+        """It waits for its turn again. `counts`: a process was given it and did not take it. `reached`: False when it never got there."""
+        if not reached and message.head_id is not None:
+            with self._database.writing() as db:
+                db.execute("DELETE FROM inputs WHERE head_id = ? AND message_id = ?", (message.head_id, message.message_id))
+        return self._set(message, state="queued", wrote=0, error=error, attempts=message.attempts + counts)
+
+    def fail(self, message: Message, error: str) -> Message:
+        """It is not tried again until somebody asks for it."""
+        return self._set(message, state="failed", error=error)
+
+    def retry(self, session_id: str) -> None:
+        """Try the failed messages of a session again."""
+        with self._database.writing() as db:
+            db.execute("UPDATE outbox SET state = 'queued', attempts = 1 WHERE session_id = ? AND state = 'failed'", (session_id,))
+
+    def overrule(self, session_id: str) -> None:
+        """A person says that what waits in this session shall wait no longer."""
+        with self._database.writing() as db:
+            db.execute("UPDATE outbox SET overruled = 1 WHERE session_id = ? AND state IN ('queued', 'held')", (session_id,))
+
+    def drop(self, given: str) -> Message:
+        """Forget the one message, not given to any process now, whose id starts with `given`. Raises `UnknownMessage`."""
+        with self._database.writing() as db:
+            rows = db.execute(
+                "SELECT * FROM outbox WHERE substr(message_id, 1, ?) = ? AND state != 'delivered'", (len(given), given.lower())
+            ).fetchall()
+            if not given or len(rows) != 1:
+                raise UnknownMessage(given, "not one that waits; `ccc-host list` shows those that do")
+            if rows[0]["state"] == "written":
+                raise UnknownMessage(given, "it was given to a process already, so it cannot be dropped")
+            db.execute("DELETE FROM outbox WHERE seq = ?", (rows[0]["seq"],))
+            return Message.of(rows[0])
+
+    def _set(self, message: Message, **columns: Any) -> Message:
+        assignments = ", ".join(f"{name} = ?" for name in columns)
+        with self._database.writing() as db:
+            row = db.execute(f"UPDATE outbox SET {assignments} WHERE seq = ? RETURNING *", (*columns.values(), message.seq)).fetchone()
+        return message if row is None else Message.of(row)

@@ -1,0 +1,109 @@
+"""What proves that a message arrived: its id in the transcript, or in what its headless printed.
+
+Measured on eight releases from 2.0.42 to 2.1.332: a message's id becomes the `uuid` of its `user` record. Taken up in the
+middle of a turn it becomes the `source_uuid` of a `queued_command` attachment instead (2.1.119 and later). `command_lifecycle` and
+`result` events name it (2.1.216 and later); a `user` event replays it when `--replay-user-messages` was given. On releases that
+print no lifecycle, a slash command leaves no id anywhere: there the next `result` has to do.
+
+That it is in a process's own queue (lifecycle `queued` or `started`, the `init` of its turn) is no proof: it is gone with the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ccc_hookspecs.claude.jsonl import JsonlFollower, parse
+from ccc_hookspecs.host.records import Head, Message
+from ccc_hookspecs.host.tmux import typable
+
+
+class Watch:
+    """Looks for the proof of one message, each byte once. `accepted`: the process says that it has the message."""
+
+    def __init__(self, message: Message, head: Head | None, transcript: Callable[[], Path | None]) -> None:
+        self.message = message
+        self.accepted = False
+        self.release: str | None = None
+        self._transcript = transcript
+        self._log = None if head is None else JsonlFollower(head.log, start=message.log_offset)
+        self._file: JsonlFollower | None = None
+        self._needle = message.message_id.encode()
+        self._result_will_do = message.text.lstrip().startswith("/")
+
+    def look(self) -> str | None:
+        """The proof in words, or None. To be asked again as long as the process lives, and once after it is gone."""
+        for event in self._events():
+            if (proof := self._by_event(event)) is not None:
+                return proof
+        return next((proof for record in self._records() if (proof := self._by_record(record)) is not None), None)
+
+    def _events(self) -> Iterator[dict[str, Any]]:
+        if self._log is None or self._log.poll() not in ("grown", "replaced"):
+            return
+        for line in self._log.lines():
+            if self._needle in line.data or b'"init"' in line.data or (self._result_will_do and b'"result"' in line.data):
+                yield from (record.data for record in parse(line))
+
+    def _by_event(self, event: dict[str, Any]) -> str | None:
+        kind, ours = event.get("type"), self.message.message_id
+        named = ours in (event.get("command_uuid"), event.get("user_message_uuid")) or ours in (event.get("user_message_uuids") or ())
+        if kind == "system" and isinstance(event.get("claude_code_version"), str):
+            self.release = event["claude_code_version"]
+        if kind == "user" and event.get("uuid") == ours:
+            return "replayed on its output"
+        if kind == "result" and (named or (self._result_will_do and event.get("subtype") != "error_during_execution")):
+            return "answered on its output"
+        if kind == "command_lifecycle" and named:
+            self._result_will_do = False
+            if event.get("state") == "completed":
+                return "completed on its output"
+        self.accepted |= named
+        return None
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        follower = self._follower()
+        if follower is None or follower.poll() not in ("grown", "replaced"):
+            return
+        typed = self.message.terminal is not None
+        for line in follower.lines():
+            if typed or self._needle in line.data:
+                yield from (record.data for record in parse(line))
+
+    def _follower(self) -> JsonlFollower | None:
+        if self._file is None and (path := self._transcript()) is not None:
+            size = path.stat().st_size if path.exists() else 0
+            # A file shorter than what was there before is another one, of which everything counts.
+            self._file = JsonlFollower(path, start=self.message.transcript_offset if size >= self.message.transcript_offset else 0)
+        return self._file
+
+    def _by_record(self, record: dict[str, Any]) -> str | None:
+        attachment = record.get("attachment")
+        queued = attachment if isinstance(attachment, dict) and attachment.get("type") == "queued_command" else {}
+        if record.get("type") == "user" and record.get("uuid") == self.message.message_id:
+            return "a record of the transcript"
+        if queued.get("source_uuid") == self.message.message_id:
+            return "taken up in a turn under way"
+        if self.message.terminal is not None and self._is_typed(record, queued):
+            return "taken by the terminal"
+        return None
+
+    def _is_typed(self, record: dict[str, Any], queued: dict[str, Any]) -> bool:
+        """Whether this is the text as a terminal records it, which gives it an id of its own."""
+        content = queued.get("prompt")
+        if record.get("type") == "user" and not record.get("isMeta") and isinstance(record.get("message"), dict):
+            content = record["message"].get("content")
+        return content is not None and squeezed(_text(content)) == squeezed(typable(self.message.text))
+
+
+def squeezed(text: str) -> str:
+    """A text without what a terminal's input field may change: its white space."""
+    return "".join(text.split())
+
+
+def _text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    return "".join(block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str))

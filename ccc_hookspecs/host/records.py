@@ -1,0 +1,158 @@
+"""What the host keeps, one frozen value a row. `session_id` and `message_id` are UUIDs, times are seconds since the epoch."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from ccc_hookspecs.values import Headless, Hold, SentInput
+
+MessageState: TypeAlias = Literal["queued", "held", "written", "delivered", "failed"]
+"""`queued`: waits for its turn. `held`: waits for what `hold` says. `written`: given to a process, not proven yet.
+`delivered`: proven. `failed`: not tried again until somebody asks for it."""
+
+OPEN_STATES: tuple[MessageState, ...] = ("queued", "held", "written", "failed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A session the host drives. `arguments`: what `claude` gets besides the host's own. `config_dir`: its `CLAUDE_CONFIG_DIR`, or None."""
+
+    session_id: str
+    cwd: Path
+    claude: str
+    arguments: tuple[str, ...] = ()
+    config_dir: Path | None = None
+    created_at: float = 0.0
+
+    @classmethod
+    def of(cls, row: sqlite3.Row) -> Session:
+        """From a row of `sessions`."""
+        return cls(
+            session_id=row["session_id"],
+            cwd=Path(row["cwd"]),
+            claude=row["claude"],
+            arguments=tuple(json.loads(row["arguments"])),
+            config_dir=_path(row["config_dir"]),
+            created_at=row["created_at"],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """A headless as the host spawned it. `pid` is None while the spawn is under way, `ended_at` None while it is believed alive.
+
+    `mark`: a text that stands in the environment of this process and of no other. `jammed`: half a message may be in its FIFO, so
+    that it can take no other. `release`: of Claude Code, once it said so.
+    """
+
+    id: int
+    session_id: str
+    pid: int | None
+    start_time: float | None
+    fifo: Path
+    log: Path
+    cwd: Path
+    config_dir: Path | None
+    spawned_at: float
+    transcript_size: int
+    resumed: bool
+    mark: str
+    jammed: bool = False
+    release: str | None = None
+    ended_at: float | None = None
+
+    @classmethod
+    def of(cls, row: sqlite3.Row) -> Head:
+        """From a row of `headless`."""
+        values = dict(row)
+        paths = {name: Path(values[name]) for name in ("fifo", "log", "cwd")}
+        flags = {name: bool(values[name]) for name in ("resumed", "jammed")}
+        return cls(**{**values, **paths, **flags, "config_dir": _path(values["config_dir"])})
+
+    def headless(self, sent: tuple[SentInput, ...]) -> Headless:
+        """The value that plugins get. Raises ValueError while the spawn is under way."""
+        if self.pid is None:
+            raise ValueError(f"headless {self.id} has no process yet")
+        return Headless(
+            session_id=self.session_id,
+            pid=self.pid,
+            start_time=self.start_time,
+            fifo=self.fifo,
+            stdout_log=self.log,
+            cwd=self.cwd,
+            sent=sent,
+            spawned_at=self.spawned_at,
+            resumed=self.resumed,
+            transcript_size=self.transcript_size,
+            config_dir=self.config_dir,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """A text on its way to a session. `seq` orders the messages of all sessions.
+
+    `head_id`, `terminal`: whom it was last given to, a headless or a terminal's process. `wrote`: the write is known to have ended.
+    `log_offset`, `transcript_offset`: bytes that the log had at the last write, and the transcript at the first one, so that
+    whatever proves the delivery stands behind them. `attempts`: how often it was given to a process that did not take it.
+    `hold`, `held_since`: why and since when it waits. `overruled`: a person said not to wait. `catch_up`: turns that go before it.
+    """
+
+    seq: int
+    message_id: str
+    session_id: str
+    text: str = field(repr=False)
+    state: MessageState
+    created_at: float
+    head_id: int | None = None
+    terminal: str | None = None
+    wrote: bool = False
+    log_offset: int = 0
+    transcript_offset: int = 0
+    attempts: int = 0
+    hold: Hold | None = None
+    held_since: float | None = None
+    overruled: bool = False
+    catch_up: str | None = field(default=None, repr=False)
+    catch_up_turns: tuple[str, ...] = ()
+    error: str | None = None
+    proof: str | None = None
+    delivered_at: float | None = None
+
+    @classmethod
+    def of(cls, row: sqlite3.Row) -> Message:
+        """From a row of `outbox`."""
+        values = dict(row)
+        hold = values.pop("hold")
+        values |= {name: bool(values[name]) for name in ("wrote", "overruled")}
+        values |= {"text": to_text(values["text"]), "catch_up": None if values["catch_up"] is None else to_text(values["catch_up"])}
+        values |= {"hold": None if hold is None else _hold(hold), "catch_up_turns": tuple(json.loads(values["catch_up_turns"]))}
+        return cls(**values)
+
+
+def from_text(text: str) -> bytes:
+    """A text as it is stored: SQLite refuses lone surrogates in a text, and people's texts may hold them."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def to_text(stored: bytes) -> str:
+    """The text that `from_text` stored."""
+    return stored.decode("utf-8", "surrogatepass")
+
+
+def hold_json(hold: Hold) -> str:
+    """A hold as it is stored."""
+    return json.dumps({"reason": hold.reason, "signs": list(hold.signs), "lingering": hold.lingering, "cost": hold.cost})
+
+
+def _hold(text: str) -> Hold:
+    stored = json.loads(text)
+    return Hold(reason=stored["reason"], signs=tuple(stored["signs"]), lingering=stored["lingering"], cost=stored["cost"])
+
+
+def _path(value: str | None) -> Path | None:
+    return None if value is None else Path(value)

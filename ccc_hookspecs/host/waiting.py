@@ -1,0 +1,127 @@
+"""Waiting for one message: until it is delivered and answered, or until a person has enough of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+from ccc_hookspecs.host.host import EmbeddedHost
+from ccc_hookspecs.host.liveness import presence
+from ccc_hookspecs.host.records import Head, Message
+from ccc_hookspecs.host.stream import Answer
+
+Ending: TypeAlias = Literal["answered", "typed", "failed", "unanswered", "turn_failed", "interrupted", "dropped"]
+"""How a wait ended. `typed`: a terminal has taken the text, and answers there. `failed`: no process took it, see the message's `error`.
+`unanswered`: the process took it and ended before its answer did. `interrupted`: by the person; the message goes its way all the same."""
+
+POLL_SECONDS: Final = 0.05
+ASK_AGAIN_SECONDS: Final = 1.0
+"""How often what is held is asked about again while somebody waits for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """`message` as it stood last; `answer`: its text so far; `error`: what the turn failed with."""
+
+    ending: Ending
+    message: Message
+    answer: str = ""
+    error: str | None = None
+
+
+class Wait:
+    """`stop` ends the wait; `on_text` gets each piece of the answer, `on_status` a line whenever what is waited for changes."""
+
+    def __init__(
+        self, host: EmbeddedHost, message: Message, stop: threading.Event, on_text: Callable[[str], None], on_status: Callable[[str], None]
+    ) -> None:
+        self._host, self._message, self._stop = host, message, stop
+        self._on_text, self._on_status = on_text, on_status
+        self._head: Head | None = None
+        self._answer: Answer | None = None
+        self._asked = time.monotonic()
+        self._status = ""
+
+    def run(self) -> Outcome:
+        """Wait, driving the message on meanwhile; returns when there is nothing more to wait for."""
+        while True:
+            message = self._host.store.outbox.get(self._message.message_id)
+            if message is None:
+                return self._end("dropped")
+            self._message = message
+            self._follow()
+            if (ending := self._ending()) is not None:
+                return self._end(ending)
+            self._say(self._what())
+            if self._stop.wait(POLL_SECONDS):
+                return self._end("interrupted")
+            self._drive()
+
+    def _drive(self) -> None:
+        if self._message.state == "delivered":
+            return
+        if self._message.state == "held" and time.monotonic() - self._asked < ASK_AGAIN_SECONDS:
+            return
+        self._asked = time.monotonic()
+        self._host.drive(self._message.session_id, lock_seconds=0.0)
+
+    def _follow(self) -> None:
+        head_id = self._message.head_id
+        if head_id is not None and (self._head is None or self._head.id != head_id):
+            self._head = self._host.store.heads.get(head_id)
+            self._answer = None if self._head is None else Answer(self._message.message_id, self._head.log, self._message.log_offset)
+        if self._answer is not None and not self._answer.done:
+            for piece in self._answer.poll(delivered=self._message.state == "delivered"):
+                self._on_text(piece)
+
+    def _ending(self) -> Ending | None:
+        message, answer = self._message, self._answer
+        if message.state == "failed":
+            return "failed"
+        if message.state != "delivered":
+            return None
+        if message.terminal is not None:
+            return "typed"
+        if answer is None or answer.done:
+            return "answered" if answer is None or answer.error is None else "turn_failed"
+        return "unanswered" if self._ended() else None
+
+    def _ended(self) -> bool:
+        """Whether the process is gone, and everything that it printed was read."""
+        head = self._head
+        if head is None or head.pid is None or presence(head.pid, head.start_time) != "gone":
+            return False
+        self._follow()
+        return self._answer is not None and not self._answer.done
+
+    def _end(self, ending: Ending) -> Outcome:
+        answer = self._answer
+        return Outcome(
+            ending=ending,
+            message=self._message,
+            answer="" if answer is None else "\n".join(answer.parts),
+            error=None if answer is None else answer.error,
+        )
+
+    def _what(self) -> str:
+        message, answer = self._message, self._answer
+        match message.state:
+            case "held" if message.hold is not None:
+                return f"held: {message.hold.reason}" + (f" ({', '.join(message.hold.signs)})" if message.hold.signs else "")
+            case "queued" | "held":
+                return "waits for the messages before it" if message.error is None else f"is tried again: {message.error}"
+            case "written" if message.terminal is not None:
+                return "typed into the terminal, waiting until it is taken"
+            case "written":
+                return (
+                    "waits in the process for the end of the turn under way" if answer is not None and answer.waits else "given to Claude"
+                )
+        return "waiting for the answer"
+
+    def _say(self, status: str) -> None:
+        if status != self._status:
+            self._status = status
+            self._on_status(status)
