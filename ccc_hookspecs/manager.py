@@ -188,6 +188,7 @@ class PluginManager:
     def _use(self, config: Config | None) -> None:
         if config is not None or not self._configured:
             self.config, self._configured = config or load_config(), True
+            self._settings.clear()
         if self.config.trace and self.trace is None:
             self.trace = _to_stderr
         for entry in self._entries.values():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 
 import hypothesis
 import pytest
@@ -21,13 +20,7 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest
     for variable in list(os.environ):
         if variable.startswith(("CCC_PLUGIN", "CCC_TICKER", "CLAUDE", "ANTHROPIC", "XDG_")):
             monkeypatch.delenv(variable)
-    monkeypatch.setenv("HOME", str(_home(tmp_path_factory)))
-
-
-def _home(factory: pytest.TempPathFactory) -> Path:
-    home = factory.getbasetemp() / "home"
-    home.mkdir(exist_ok=True)
-    return home
+    monkeypatch.setenv("HOME", str(tmp_path_factory.mktemp("home")))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -9,12 +9,12 @@ import tomllib
 import types
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 import ccc_hookspecs
-from ccc_hookspecs import Deliver, config, signals, specs
+from ccc_hookspecs import Decision, Deliver, config, signals, specs
 from ccc_hookspecs.config import TickerSettings, load_config
 from ccc_hookspecs.errors import ConfigError
 from ccc_hookspecs.isolation import HOOKS
@@ -78,6 +78,12 @@ def test_each_hook_has_a_test_of_its_name(hook: str) -> None:
     files = (ROOT / "tests" / "ccc_hookspecs").glob("test_*.py")
     tests = {node.name for file in files for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.FunctionDef)}
     assert f"test_{hook}" in tests
+
+
+def test_each_decision_is_documented_with_its_fields() -> None:
+    """The table of answers lists every member of the union, with all of its fields, and no other."""
+    listed = {row[0].strip("`") for row in rows(WRITING, "### `pre_inject")}
+    assert listed == {f"{kind.__name__}({', '.join(field.name for field in fields(kind))})" for kind in get_args(Decision)}
 
 
 def test_what_a_host_offers_is_documented() -> None:

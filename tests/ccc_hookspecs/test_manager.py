@@ -67,6 +67,15 @@ class Answering:
         self.ticks += 1
 
 
+class Listener:
+    """A plugin without hooks that keeps its settings."""
+
+    settings: PluginSettings | None = None
+
+    def configure(self, settings: PluginSettings) -> None:
+        self.settings = settings
+
+
 # --- discovery ----------------------------------------------------------------------------------------------------------
 
 
@@ -338,6 +347,15 @@ def test_loading_again_switches_off_what_the_new_configuration_does(site: Site) 
     assert states(manager) == {"mine.one": "blocked"}
 
 
+def test_settings_reach_plugins_that_are_loaded_after_one_was_registered_without(site: Site) -> None:
+    """A plugin registered by hand before there was a configuration does not hide the settings of its table from the others."""
+    site.plugin("mine.one", "mine_six", CONFIGURED)
+    manager = PluginManager()
+    manager.register(Listener(), "mine.by_hand")
+    manager.load(config(CCC_PLUGIN__MINE__SIZE="3"))
+    assert sys.modules["mine_six"].calls == [{"size": 3}]
+
+
 SCHEMA = """
 from dataclasses import dataclass
 from ccc_hookspecs.config import setting
@@ -491,12 +509,6 @@ def test_an_implementation_that_would_never_run_right_is_refused(plugin: object,
 
 def test_a_plugin_without_hooks_may_only_listen() -> None:
     """A plugin that implements no hook, since it only subscribes to signals in `configure`, is active."""
-
-    class Listener:
-        settings: PluginSettings | None = None
-
-        def configure(self, settings: PluginSettings) -> None:
-            self.settings = settings
 
     listener = Listener()
     manager = PluginManager()
