@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
@@ -18,13 +19,18 @@ Role: TypeAlias = Literal["terminal", "print", "stream", "service"]
 _UUID = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 _SESSION = re.compile(rf"(?:.*/)?({_UUID})(?:\.jsonl)?", re.DOTALL)
 _RESUME_SHORT = re.compile(r"-[cpdv]*r(?P<value>.*)", re.DOTALL)
-_PRINT_SHORT = re.compile(r"-[cdvr]*p[cdvr]*")
+_PRINT_SHORT = re.compile(r"-[cdv]*p[cdvr]*")
 _VERSION = re.compile(r"\d+\.\d+\.\d+(?:-[\w.]+)?")
 _INSTALLED = re.compile(
     r"/claude/versions/\d+\.\d+\.\d+[^/]*$|/@anthropic-ai/claude-code(?:-[\w-]+)?/(?:.*/)?(?:claude(?:\.exe)?|cli\.js)$"
 )
 _PROGRAMS = frozenset({"claude", "claude.exe", ".claude-wrapped"})
 _INTERPRETERS = frozenset({"node", "nodejs", "bun", "deno"})
+_LEADING = 6
+"""Words among which the program must show, after an interpreter and its own flags."""
+_EVALUATING = frozenset({"-e", "--eval", "-p", "--print"})
+_TAKING_A_VALUE = frozenset({"-r", "--require", "--import", "--loader", "-C", "--conditions"})
+"""What node itself may be told before the script."""
 _SERVICES = frozenset({"--bg-pty-host", "--bg-spare", "--daemon-worker"})
 _SUBCOMMANDS = frozenset({"daemon", "mcp", "doctor", "update", "upgrade", "install", "config", "plugin", "setup-token", "auth", "agents"})
 
@@ -52,8 +58,13 @@ def named_by_version(name: str) -> bool:
 
 def _script_arguments(argv: tuple[str, ...]) -> tuple[str, ...] | None:
     """The arguments after the script that an interpreter runs, when the script is Claude Code."""
-    for position, word in enumerate(argv[1:], 1):
-        if not word.startswith("-"):
+    words = enumerate(argv[1:], 1)
+    for position, word in words:
+        if word in _EVALUATING:
+            return None
+        if word in _TAKING_A_VALUE:
+            next(words, None)
+        elif not word.startswith("-"):
             is_claude = os.path.basename(word) == "claude" or _INSTALLED.search(word) is not None
             return argv[position + 1 :] if is_claude else None
     return None
@@ -61,7 +72,7 @@ def _script_arguments(argv: tuple[str, ...]) -> tuple[str, ...] | None:
 
 def may_be_claude(name: str, argv: tuple[str, ...] | None) -> bool:
     """Whether a closer look is worth it: cheap, and true for every form of the program, also when only its name can be read."""
-    if any("claude" in word or named_by_version(word) for word in (argv or ())[:2]):
+    if any("claude" in word or named_by_version(word) for word in (argv or ())[:_LEADING]):
         return True
     return not argv and (name.startswith("claude") or _VERSION.fullmatch(name) is not None or name.startswith("/"))
 
@@ -76,7 +87,7 @@ def sessions_in_argv(argv: tuple[str, ...]) -> frozenset[str]:
     words = _flags(argv)
     resumed: set[str] = set()
     chosen: set[str] = set()
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in _pairs(words):
         flag, _, value = word.partition("=")
         if flag == "--session-id":
             chosen |= _session(value or following)
@@ -90,6 +101,11 @@ def sessions_in_argv(argv: tuple[str, ...]) -> frozenset[str]:
 def _flags(argv: tuple[str, ...]) -> list[str]:
     words = list(argv)
     return words[: words.index("--")] if "--" in words else words
+
+
+def _pairs(words: list[str]) -> Iterator[tuple[str, str]]:
+    """Each word with the one that follows it, or nothing."""
+    return zip(words, [*words[1:], ""], strict=False)
 
 
 def _session(value: str) -> set[str]:
@@ -114,6 +130,7 @@ def is_stream_json(arguments: tuple[str, ...]) -> bool | None:
     """Whether it is fed with `--input-format stream-json`, as only a headless is; None when there are no arguments to tell it by."""
     if not arguments:
         return None
-    words = _flags(arguments)
-    pairs = zip(words, [*words[1:], ""], strict=True)
-    return any(word == "--input-format=stream-json" or (word, following) == ("--input-format", "stream-json") for word, following in pairs)
+    return any(
+        word == "--input-format=stream-json" or (word, following) == ("--input-format", "stream-json")
+        for word, following in _pairs(_flags(arguments))
+    )

@@ -20,6 +20,8 @@ from ccc_plugins.retire_stale.evidence.command_line import claude_arguments, may
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _LONGEST_COMMAND_LINE = 1 << 18
+_LONGEST_WORD = 4096
+"""A prompt may be longer; no flag, path or id is."""
 _SETTLED = 2.0
 """Seconds of age from which a command line is believed to stay: a process that has just forked shows its parent's."""
 
@@ -40,7 +42,8 @@ class ProcessRow:
     """One process.
 
     `start_time`: as `ccc_hookspecs.processes.start_time`. `pgid`, `sid`: its process group and session. `name`: as the kernel has it, cut
-    at 15 characters on Linux. `argv`: without empty words at its end; a kernel thread and a zombie have none. `tty`: the device of its
+    at 15 characters on Linux. `argv`: without empty words at its end, each word
+    cut at 4096 bytes; a kernel thread and a zombie have none. `tty`: the device of its
     controlling terminal, None when it has none. `status`: in psutil's words. `cpu_seconds`: user and system time it used. `exe` and
     `uid` (the real user) are looked up only for rows that may be Claude Code.
 
@@ -192,7 +195,7 @@ def _linux_argv(pid: int) -> tuple[str, ...] | None:
 
 def _words(content: bytes) -> tuple[str, ...]:
     stripped = content.rstrip(b"\0")
-    return tuple(os.fsdecode(word) for word in stripped.split(b"\0")) if stripped else ()
+    return tuple(os.fsdecode(word[:_LONGEST_WORD]) for word in stripped.split(b"\0")) if stripped else ()
 
 
 def _read(path: str, size: int) -> bytes | None:

@@ -40,6 +40,7 @@ __all__ = [
     "same_user",
     "sessions_in_argv",
     "snapshot",
+    "unnamed_directories",
 ]
 
 Source: TypeAlias = Literal["registry", "command line", "directory"]
@@ -161,12 +162,23 @@ def _by_command_line(row: ProcessRow, record: RegistryRecord | None, session_id:
         yield InteractiveWriter(row=row, by="command line", sure=record is None and row.tty is not None and row.status not in _STOPPED)
 
 
+def unnamed_directories(table: ProcessTable, registry: Registry) -> frozenset[str]:
+    """The real paths of the directories in which terminals work that name no session."""
+    return frozenset(cwd for row in _unnamed(table, registry) if (cwd := _cwd_of(row.pid)) is not None)
+
+
 def _by_directory(table: ProcessTable, registry: Registry, cwd: Path) -> Iterator[InteractiveWriter]:
     real = os.path.realpath(cwd)
+    for row in _unnamed(table, registry):
+        if _cwd_of(row.pid) == real:
+            yield InteractiveWriter(row=row, by="directory", sure=False)
+
+
+def _unnamed(table: ProcessTable, registry: Registry) -> Iterator[ProcessRow]:
     for row in table.claude:
         unnamed = _role(row) in (None, "terminal") and not sessions_in_argv(row.argv or ())
-        if unnamed and _may_have_terminal(row) and registry.of(row.pid, row.start_time) is None and _cwd_of(row.pid) == real:
-            yield InteractiveWriter(row=row, by="directory", sure=False)
+        if unnamed and _may_have_terminal(row) and registry.of(row.pid, row.start_time) is None:
+            yield row
 
 
 def _is_program(row: ProcessRow, record: RegistryRecord) -> bool:
