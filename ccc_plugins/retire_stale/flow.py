@@ -23,7 +23,7 @@ from ccc_plugins.retire_stale.retirement import is_gone, retire, thaw
 from ccc_plugins.retire_stale.settings import Settings
 
 if TYPE_CHECKING:
-    from ccc_plugins.retire_stale.evidence.processes import ProcessTable
+    from ccc_plugins.retire_stale.evidence.surroundings import View
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class Flow:
         self.journal = Journal(state_dir)
         self.deferrals = Deferrals(self.journal.store)
         self.reporter = Reporter()
-        self._snapshot: tuple[Tick, ProcessTable] | None = None
+        self._view: tuple[Tick, View] | None = None
         thaw(self.journal)
 
     def retire(
@@ -73,13 +73,11 @@ class Flow:
             log.info("session %s: the catch-up leaves out the %d oldest turns", headless.session_id, given.cut)
         return given
 
-    def processes(self, tick: Tick) -> ProcessTable:
-        """The process snapshot of this tick, shared by the mechanisms that it calls."""
-        from ccc_plugins.retire_stale.evidence.processes import snapshot
-
-        if self._snapshot is None or self._snapshot[0] != tick:
-            self._snapshot = tick, snapshot(self._snapshot[1] if self._snapshot else None)
-        return self._snapshot[1]
+    def view(self, tick: Tick) -> View:
+        """The processes at this tick: one snapshot, shared by the mechanisms that the tick calls."""
+        if self._view is None or self._view[0] != tick:
+            self._view = tick, self.evidence.probe.view()
+        return self._view[1]
 
     def forget(self, headless: Headless) -> None:
         """The process is gone."""

@@ -15,8 +15,7 @@ from ccc_hookspecs.values import Headless
 from ccc_plugins.retire_stale.evidence.observer import Judgement, Observer
 
 if TYPE_CHECKING:  # psutil is not needed before the first look at a process
-    from ccc_plugins.retire_stale.evidence.processes import ProcessTable
-    from ccc_plugins.retire_stale.evidence.surroundings import Probe
+    from ccc_plugins.retire_stale.evidence.surroundings import Probe, View
 
 ProcessKey: TypeAlias = tuple[int, float | None, str]
 
@@ -69,12 +68,12 @@ class Evidence:
         """Where the headless's transcript is, or None."""
         return self._finder.find(self._config_dir(ccc, headless), headless.session_id, headless.cwd)
 
-    def taken_over(self, ccc: Host, headless: Headless, table: ProcessTable) -> bool:
+    def taken_over(self, ccc: Host, headless: Headless, view: View) -> bool:
         """Whether a live process that a person drives is on the session, besides the headless.
 
         One of which that is not sure (up to 2.1.61 a terminal names no session) counts when the transcript shows another writer.
         """
-        writers = self.probe.typists(headless, self.probe.registry(self._config_dir(ccc, headless)), table)
+        writers = view.typists(headless, self._config_dir(ccc, headless))
         if any(writer.sure for writer in writers):
             return True
         return bool(writers) and not self.is_fresh(ccc, headless)

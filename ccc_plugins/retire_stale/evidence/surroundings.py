@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -16,13 +17,48 @@ from ccc_hookspecs.values import Headless
 from ccc_plugins.retire_stale.evidence.children import running_tools
 from ccc_plugins.retire_stale.evidence.fifo import unread_bytes
 from ccc_plugins.retire_stale.evidence.observer import Surroundings
-from ccc_plugins.retire_stale.evidence.processes import Identity, InteractiveWriter, ProcessTable, interactive_writers, snapshot
+from ccc_plugins.retire_stale.evidence.processes import (
+    Identity,
+    InteractiveWriter,
+    ProcessTable,
+    interactive_writers,
+    snapshot,
+    unnamed_directories,
+)
 
 COMPUTING = 0.4
 """Share of one core above which a process counts as computing; an idle one was measured at under 0.02."""
 _JUST_NOW = 3.0
 """Seconds within which a write to a subagent's transcript says that the subagent is at work."""
 _REMEMBERED = 64
+
+
+class View:
+    """The processes of one moment, and the registries beside them, each read at most once. Not for use by several threads at once."""
+
+    def __init__(self, table: ProcessTable, read: Callable[[Path], Registry]) -> None:
+        self.table = table
+        self._read = read
+        self._registries: dict[Path, Registry] = {}
+        self._unnamed: dict[Path, frozenset[str]] = {}
+
+    def registry(self, config_dir: Path) -> Registry:
+        """The live-session registry below this directory."""
+        if config_dir not in self._registries:
+            self._registries[config_dir] = self._read(config_dir)
+        return self._registries[config_dir]
+
+    def typists(self, headless: Headless, config_dir: Path) -> tuple[InteractiveWriter, ...]:
+        """The live processes through which a person may be writing to the session, besides the headless; the sure ones first."""
+        cwd = headless.cwd if headless.cwd is not None and self._has_unnamed(config_dir, headless.cwd) else None
+        identity = Identity(headless.pid, headless.start_time)
+        return interactive_writers(self.table, self.registry(config_dir), headless.session_id, identity, cwd)
+
+    def _has_unnamed(self, config_dir: Path, cwd: Path) -> bool:
+        """Whether a terminal that names no session works in this directory; they are few, so they are looked for once."""
+        if config_dir not in self._unnamed:
+            self._unnamed[config_dir] = unnamed_directories(self.table, self.registry(config_dir))
+        return bool(self._unnamed[config_dir]) and os.path.realpath(cwd) in self._unnamed[config_dir]
 
 
 class Probe:
@@ -33,12 +69,12 @@ class Probe:
         self._registries: OrderedDict[Path, Registry] = OrderedDict()
         self._table: ProcessTable | None = None
 
-    def around(self, headless: Headless, config_dir: Path, transcript: Path | None, table: ProcessTable | None = None) -> Surroundings:
-        """What is known of a headless besides its files, now, or as `table` shows the processes."""
-        table = table or self.processes()
-        registry = self.registry(config_dir)
+    def around(self, headless: Headless, config_dir: Path, transcript: Path | None) -> Surroundings:
+        """What is known of a headless besides its files, now."""
+        view = self.view()
+        registry = view.registry(config_dir)
         record = registry.of(headless.pid, headless.start_time)
-        children = running_tools(table, headless.pid)
+        children = running_tools(view.table, headless.pid)
         return Surroundings(
             now=time.time(),
             unread=None if headless.fifo is None else unread_bytes(headless.fifo),
@@ -46,15 +82,14 @@ class Probe:
             children=None if children is None else children.live,
             registry_status=None if record is None else record.status,
             registered=None if registry.state == "unreadable" else record is not None,
-            others=self._others(headless, registry, table),
+            others=_others(headless, config_dir, view),
             subagents=transcript is not None and _writes_now(subagent_files(transcript)),
         )
 
-    def processes(self) -> ProcessTable:
+    def view(self) -> View:
         """The processes as they are now."""
-        table = snapshot(self._table)
-        self._table = table
-        return table
+        self._table = snapshot(self._table)
+        return View(self._table, self.registry)
 
     def registry(self, config_dir: Path) -> Registry:
         """The live-session registry as it is now."""
@@ -64,10 +99,6 @@ class Probe:
             if len(self._registries) > _REMEMBERED:
                 self._registries.popitem(last=False)
             return read
-
-    def typists(self, headless: Headless, registry: Registry, table: ProcessTable) -> tuple[InteractiveWriter, ...]:
-        """The live processes through which a person may be writing to the session, besides the headless; the sure ones first."""
-        return interactive_writers(table, registry, headless.session_id, Identity(headless.pid, headless.start_time), headless.cwd)
 
     def computes(self, headless: Headless, seconds: float) -> bool | None:
         """Whether a process uses CPU over this time, which is waited for unless it stands still; None when that cannot be seen."""
@@ -81,16 +112,17 @@ class Probe:
         except psutil.Error:
             return None
 
-    def _others(self, headless: Headless, registry: Registry, table: ProcessTable) -> bool | None:
-        """Whether another process is alive on the session, of whatever kind; None when the processes cannot be seen."""
-        if not table.readable:
-            return None
-        rows = (table.rows.get(record.pid) for record in registry.by_session.get(headless.session_id.lower(), ()))
-        listed = [row for row in rows if row is not None and registry.of(row.pid, row.start_time) is not None]
-        named = table.by_session.get(headless.session_id.lower(), ())
-        if any(row.alive and row.pid != headless.pid for row in (*listed, *named)):
-            return True
-        return bool(self.typists(headless, registry, table))
+
+def _others(headless: Headless, config_dir: Path, view: View) -> bool | None:
+    """Whether another process is alive on the session, of whatever kind; None when the processes cannot be seen."""
+    table, registry, session = view.table, view.registry(config_dir), headless.session_id.lower()
+    if not table.readable:
+        return None
+    rows = (table.rows.get(record.pid) for record in registry.by_session.get(session, ()))
+    listed = [row for row in rows if row is not None and registry.of(row.pid, row.start_time) is not None]
+    if any(row.alive and row.pid != headless.pid for row in (*listed, *table.by_session.get(session, ()))):
+        return True
+    return bool(view.typists(headless, config_dir))
 
 
 def _writes_now(files: tuple[Path, ...]) -> bool:

@@ -68,7 +68,7 @@ def entry_of(record: Mapping[str, Any], offset: int) -> Entry:
         parent=parent,
         message_id=_text(message.get("id")) if isinstance(message, Mapping) else None,
         entrypoint=_text(record.get("entrypoint")),
-        writer=_writer(record),
+        writer=writer_of(record.get("entrypoint")),
         timestamp=seconds(record.get("timestamp")),
         release=_text(record.get("version")),
         in_tree=main and uuid is not None and record.get("type") in _TREE_TYPES,
@@ -85,6 +85,13 @@ def seconds(stamp: object) -> float | None:
     except ValueError:
         return None
     return moment.timestamp() if moment.tzinfo is not None else None
+
+
+def writer_of(entrypoint: object) -> Writer:
+    """Whether a person typed at this entry point; releases up to 2.1.61 name none."""
+    if isinstance(entrypoint, str):
+        return "sdk" if entrypoint.startswith("sdk") else "typed"
+    return "unknown"
 
 
 def texts_of(record: Mapping[str, Any]) -> tuple[str, ...]:
@@ -131,13 +138,6 @@ def _has_tool_result(record: Mapping[str, Any]) -> bool:
     message = record.get("message")
     content = message.get("content") if isinstance(message, Mapping) else None
     return isinstance(content, list) and any(isinstance(b, Mapping) and b.get("type") == "tool_result" for b in content)
-
-
-def _writer(record: Mapping[str, Any]) -> Writer:
-    entrypoint = record.get("entrypoint")
-    if isinstance(entrypoint, str):
-        return "sdk" if entrypoint.startswith("sdk") else "typed"
-    return "unknown"
 
 
 def _gives_back(record: Mapping[str, Any]) -> tuple[str, ...]:

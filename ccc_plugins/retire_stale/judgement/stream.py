@@ -18,6 +18,7 @@ _FINISHED_TASK = frozenset({"completed", "failed", "killed", "stopped", "cancell
 _OPEN_COMMAND = frozenset({"queued", "started"})
 _WAKEUP_IN = re.compile(r"\(in (\d+)\s*s\)")
 _NOT_ARMED = ("not scheduled", "not armed", "error", "invalid")
+_ARMING = frozenset({"ScheduleWakeup", "CronCreate", "CronDelete"})
 _CRON_ID = re.compile(r"\b(?:job|id)[\s:#]+([A-Za-z0-9_-]{4,})")
 
 
@@ -139,6 +140,11 @@ class Stream:
         elif block.get("type") == "tool_result":
             name, given = self._calls.pop(str(block.get("tool_use_id")), ("", {}))
             self._tool_result(name, given, block, event)
+
+    def must_read(self, call: str) -> bool:
+        """Whether the text of this call's result says something: of most calls, only that there is a result counts."""
+        name, given = self._calls.get(call, ("", {}))
+        return name in _ARMING or given.get("run_in_background") is True
 
     def _tool_result(self, name: str, given: Mapping[str, Any], block: Mapping[str, Any], event: Mapping[str, Any]) -> None:
         text, key = _result_text(block), str(block.get("tool_use_id"))

@@ -80,7 +80,7 @@ def _still_meant(ccc: Host, flow: Flow, deferral: DeferredRetirement, headless: 
     """Whether the terminal is there or has written; drops the deferral when neither."""
     if time.time() - deferral.since < TERMINAL_START_SECONDS:
         return True
-    if flow.evidence.taken_over(ccc, headless, flow.processes(tick)) or not flow.evidence.is_fresh(ccc, headless):
+    if flow.evidence.taken_over(ccc, headless, flow.view(tick)) or not flow.evidence.is_fresh(ccc, headless):
         return True
     log.debug("session %s: the terminal went away and wrote nothing; its headless is kept", deferral.session_id)
     flow.deferrals.drop(deferral)

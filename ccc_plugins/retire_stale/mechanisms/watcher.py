@@ -41,11 +41,11 @@ def on_tick(ccc: Host, tick: Tick) -> None:
 
 
 def _beside_a_terminal(ccc: Host, flow: Flow, agents: list[Headless], tick: Tick) -> list[Headless]:
-    table = flow.processes(tick)
+    view = flow.view(tick)
     found = []
     for headless in agents:
         try:
-            if flow.evidence.taken_over(ccc, headless, table):
+            if flow.evidence.taken_over(ccc, headless, view):
                 found.append(headless)
         except Exception:
             log.exception("session %s could not be looked at", headless.session_id)

@@ -26,6 +26,12 @@ class Stage:
     head: SimulatedHeadless
     ticks: int = field(default=0)
 
+    def work(self, text: str) -> None:
+        """Give the headless this to do, and wait until its log shows the turn."""
+        turns = len(self.head.events("system", "init"))
+        self.head.send(text)
+        self.head.wait_event("system", "init", count=turns + 1)
+
     def terminal(self, *texts: str) -> SimulatedTerminal:
         """Open a terminal on the session and take these turns in it; it stays open."""
         terminal = self.simulator.terminal(self.head.session_id)

@@ -29,8 +29,7 @@ def test_an_idle_headless_is_gone_before_the_terminal_starts(stage: Stage) -> No
 @pytest.mark.case("C84", "C86")
 def test_a_busy_headless_is_retired_by_a_tick_once_it_is_idle(stage: Stage) -> None:
     """A busy headless is let finish, said to be deferred, and retired by the mechanism's own tick, with the watcher off."""
-    stage.head.send("SLOW 2")
-    stage.head.wait_busy()
+    stage.work("SLOW 2")
     stage.launch()
     assert stage.head.alive
     (deferral,) = stage.signals.of(retirement_deferred)
@@ -47,8 +46,7 @@ def test_a_busy_headless_is_retired_by_a_tick_once_it_is_idle(stage: Stage) -> N
 @pytest.mark.case("C86")
 def test_a_deferral_survives_a_restart_of_the_host(stage: Stage) -> None:
     """A host that starts anew on the same state directory retires what the one before had put off."""
-    stage.head.send("SLOW 1")
-    stage.head.wait_busy()
+    stage.work("SLOW 1")
     stage.launch()
     stage.head.wait_idle()
     stage.use(lock_seconds=1.0)
@@ -60,8 +58,7 @@ def test_a_deferral_survives_a_restart_of_the_host(stage: Stage) -> None:
 def test_a_deferral_is_dropped_when_the_terminal_left_without_writing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal that came and went without a turn leaves the headless its session."""
     monkeypatch.setattr(terminal_launch, "TERMINAL_START_SECONDS", 0.0)
-    stage.head.send("SLOW 1")
-    stage.head.wait_busy()
+    stage.work("SLOW 1")
     stage.launch()
     stage.head.wait_idle()
     stage.tick(terminal_launch)
@@ -72,8 +69,7 @@ def test_a_deferral_is_dropped_when_the_terminal_left_without_writing(stage: Sta
 def test_a_deferral_stands_when_the_terminal_wrote_and_left(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal that took a turn and left has made the headless stale: the deferral is honoured."""
     monkeypatch.setattr(terminal_launch, "TERMINAL_START_SECONDS", 0.0)
-    stage.head.send("SLOW 2")
-    stage.head.wait_busy()
+    stage.work("SLOW 2")
     stage.launch()
     stage.take_over("from terminal")
     stage.head.wait_idle()
@@ -84,8 +80,7 @@ def test_a_deferral_stands_when_the_terminal_wrote_and_left(stage: Stage, monkey
 def test_a_launch_may_wait_for_a_busy_headless(stage: Stage) -> None:
     """With `launch_wait_seconds` the launch returns as soon as the headless was idle and is gone."""
     stage.use(launch_wait_seconds=20.0)
-    stage.head.send("SLOW 1")
-    stage.head.wait_busy()
+    stage.work("SLOW 1")
     began = time.monotonic()
     stage.launch()
     assert not stage.head.alive

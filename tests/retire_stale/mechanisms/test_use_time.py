@@ -37,8 +37,7 @@ def test_a_stale_idle_headless_is_retired_and_its_session_respawned(stage: Stage
 
 def test_a_stale_busy_headless_is_left_alone_and_the_text_held(stage: Stage) -> None:
     """While a stale headless works its text is held; once it is idle it is retired, and the fresh one lacks nothing."""
-    stage.head.send("SLOW 3")
-    stage.head.wait_busy()
+    stage.work("SLOW 3")
     stage.take_over("from terminal")
     decision = stage.inject()
     assert isinstance(decision, Hold)
@@ -58,8 +57,7 @@ def test_a_stale_busy_headless_is_left_alone_and_the_text_held(stage: Stage) -> 
 
 def test_turns_given_back_once_are_not_given_back_again(stage: Stage) -> None:
     """The marker in the transcript tells a later respawn what a catch-up repeated already."""
-    stage.head.send("SLOW 2")
-    stage.head.wait_busy()
+    stage.work("SLOW 2")
     stage.take_over("from terminal")
     stage.head.wait_idle()
     first = stage.inject()
@@ -138,8 +136,7 @@ def test_another_engines_session_is_none_of_its_business(stage: Stage) -> None:
 def test_the_catch_up_can_be_switched_off(stage: Stage) -> None:
     """With `catch_up = false` the fresh process is started without the turns that its branch lacks."""
     stage.use(catch_up=False)
-    stage.head.send("SLOW 2")
-    stage.head.wait_busy()
+    stage.work("SLOW 2")
     stage.take_over("from terminal")
     stage.head.wait_idle()
     decision = stage.inject()

@@ -36,8 +36,7 @@ def test_without_a_terminal_nothing_happens(stage: Stage) -> None:
 def test_a_busy_headless_beside_a_terminal_waits(stage: Stage) -> None:
     """A busy headless is never ended; the deferral is said once, and it goes when it is idle."""
     stage.terminal()
-    stage.head.send("SLOW 2")
-    stage.head.wait_busy()
+    stage.work("SLOW 2")
     stage.tick(times=4)
     assert stage.head.alive
     assert len(stage.signals.of(retirement_deferred)) == 1
