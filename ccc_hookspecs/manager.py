@@ -1,74 +1,37 @@
 """The plugin manager: the typed face through which a host finds, switches and calls plugins.
 
-manager = PluginManager()
-manager.load()                                   # entry points of the group `ccc.plugins`, as the configuration says
-decision = manager.pre_inject(ccc, injection)
+    manager = PluginManager()
+    manager.load()  # every entry point of the group `ccc.plugins` that the configuration does not switch off
+    decision = manager.pre_inject(ccc, injection)
+
+A host never touches pluggy itself.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import logging
-import re
 import sys
 import threading
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from importlib.metadata import EntryPoint
 from types import ModuleType
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from ccc_hookspecs.config import BLOCK_VARIABLE, Config, EffectiveSetting, PluginSettings, load_config, table_of
+from ccc_hookspecs.discovery import BY_HAND, GROUP, Entry, PluginState, PluginStatus, entry_points
 from ccc_hookspecs.errors import ConfigError, PluginLoadError
-from ccc_hookspecs.isolation import HOOKS, Chain, Solo, Trace, chains, report, run, solo
+from ccc_hookspecs.isolation import HOOKS, Chain, Trace, chains, report, run, solo
 from ccc_hookspecs.settings import nearest
 from ccc_hookspecs.specs import Host
 from ccc_hookspecs.values import Decision, Deliver, Injection, TerminalLaunch, Tick
 
+__all__ = ["BY_HAND", "GROUP", "PluginManager", "PluginState", "PluginStatus"]
+
 log = logging.getLogger(__name__)
 
-GROUP: Final = "ccc.plugins"
-"""The entry-point group that is searched for plugins."""
-
-BY_HAND: Final = "registered by the host"
-
-PluginState: TypeAlias = Literal["active", "blocked", "disabled", "broken"]
 _DELIVER: Final = Deliver()
 _NOBODY: Final[Mapping[str, Chain]] = {hook: Chain(hook) for hook in HOOKS}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PluginStatus:
-    """One plugin as the manager knows it.
-
-    `state`: `active` (called), `blocked` (by name, never imported), `disabled` (by its flag or at run time) or `broken` (could
-    not be imported, configured or registered). `source`: the entry point's module, or how it came in. `reason`: why it
-    is not active, None when it is. `distribution`: the name and version of what installed it, None when registered by hand.
-    """
-
-    name: str
-    state: PluginState
-    source: str
-    reason: str | None = None
-    distribution: str | None = None
-
-
-@dataclass(slots=True, kw_only=True)
-class _Entry:
-    """What the manager remembers of one plugin. `plugin` and `solo` are None until it was imported and checked."""
-
-    name: str
-    source: str
-    point: EntryPoint | None = None
-    distribution: str | None = None
-    plugin: object = None
-    solo: Solo | None = None
-    state: PluginState = "disabled"
-    reason: str | None = None
-
-    def status(self) -> PluginStatus:
-        return PluginStatus(name=self.name, state=self.state, source=self.source, reason=self.reason, distribution=self.distribution)
 
 
 class PluginManager:
@@ -84,7 +47,7 @@ class PluginManager:
         self.trace = trace
         self._configured = config is not None
         self._lock = threading.RLock()
-        self._entries: dict[str, _Entry] = {}
+        self._entries: dict[str, Entry] = {}
         self._settings: dict[str, PluginSettings] = {}
         self._chains: Mapping[str, Chain] = _NOBODY
 
@@ -102,7 +65,7 @@ class PluginManager:
         """
         with self._lock:
             self._use(config)
-            points = tuple(_entry_points())
+            points = tuple(entry_points())
             known = {point.name for point in points} | set(self._entries)
             self.config.check(known)
             for name in sorted(self.config.blocked - known):
@@ -123,7 +86,7 @@ class PluginManager:
         with self._lock:
             entry = self._find(plugin) or self._entries.get(name)
             if entry is None or (entry.state == "broken" and entry.plugin is not plugin):
-                entry = _Entry(name=name, source=BY_HAND, plugin=plugin)
+                entry = Entry(name=name, source=BY_HAND, plugin=plugin)
                 self._admit(entry)
             elif entry.plugin is not None and entry.plugin is not plugin:
                 raise PluginLoadError(name, f"the name belongs to another plugin ({entry.source})")
@@ -207,18 +170,18 @@ class PluginManager:
         distribution = f"{point.dist.name} {point.dist.version}" if point.dist is not None else None
         known = self._entries.get(point.name)
         if known is None:
-            self._admit(_Entry(name=point.name, source=point.value, point=point, distribution=distribution))
+            self._admit(Entry(name=point.name, source=point.value, point=point, distribution=distribution))
         elif known.source not in (point.value, BY_HAND):
             log.warning("plugin %s of %s is left out: the name belongs to %s", point.name, distribution, known.source)
 
-    def _admit(self, entry: _Entry) -> None:
+    def _admit(self, entry: Entry) -> None:
         self._entries[entry.name] = entry
         if (off := self._off(entry.name)) is not None:
             entry.state, entry.reason = off
         else:
             self._activate(entry)
 
-    def _activate(self, entry: _Entry) -> None:
+    def _activate(self, entry: Entry) -> None:
         try:
             if not self._prepare(entry):
                 return
@@ -231,7 +194,7 @@ class PluginManager:
             entry.state, entry.reason = "broken", " ".join(f"{type(error).__name__}: {error}".split())
             report(entry.name, "load", error)
 
-    def _prepare(self, entry: _Entry) -> bool:
+    def _prepare(self, entry: Entry) -> bool:
         """Import, check and configure; False when the plugin turns out to be one that is known under another name."""
         if entry.plugin is None and entry.point is not None:
             plugin = entry.point.load()
@@ -246,7 +209,7 @@ class PluginManager:
             entry.solo = checked
         return True
 
-    def _configure(self, entry: _Entry) -> None:
+    def _configure(self, entry: Entry) -> None:
         configure = getattr(entry.plugin, "configure", None)
         if configure is not None:
             table = table_of(entry.name)
@@ -255,7 +218,7 @@ class PluginManager:
     def _chained(self) -> Mapping[str, Chain]:
         return chains(entry.solo for entry in self._entries.values() if entry.state == "active" and entry.solo is not None)
 
-    def _find(self, plugin: object) -> _Entry | None:
+    def _find(self, plugin: object) -> Entry | None:
         """The entry of this very object, or of the entry point that names this module and was not imported yet."""
         module = plugin.__name__ if isinstance(plugin, ModuleType) else None
         for entry in self._entries.values():
@@ -263,30 +226,11 @@ class PluginManager:
                 return entry
         return None
 
-    def _known(self, name: str) -> _Entry:
+    def _known(self, name: str) -> Entry:
         if name not in self._entries:
             near = nearest(name, self._entries)
             raise PluginLoadError(name, "no such plugin" + (f"; did you mean {near}?" if near else ""))
         return self._entries[name]
-
-
-def _entry_points() -> Iterator[EntryPoint]:
-    """The entry points of `GROUP`. Of two distributions of one name only the first on `sys.path` counts, as for imports."""
-    seen = set()
-    for distribution in importlib.metadata.distributions():
-        try:
-            name, points = _canonical(distribution.name), distribution.entry_points.select(group=GROUP)
-        except Exception:
-            log.warning("the metadata of an installed distribution cannot be read", exc_info=True)
-            continue
-        if name not in seen:
-            seen.add(name)
-            yield from points
-
-
-def _canonical(name: str) -> str:
-    """A distribution's name as it is compared: lower case, and one hyphen for any run of hyphens, dots and underscores."""
-    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _flag_row(config: Config, name: str) -> EffectiveSetting:

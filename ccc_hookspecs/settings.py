@@ -1,12 +1,14 @@
 """Typed settings: a frozen dataclass says what a table of the configuration may hold, and a table is built into it strictly.
 
-@dataclass(frozen=True, kw_only=True)
-class Settings:
-    mode: Literal["act", "shadow"] = setting("act", doc="...")
-    grace: float = setting(2.0, doc="...", unit="s", minimum=0.1, maximum=30)
+    @dataclass(frozen=True, kw_only=True)
+    class Settings:
+        mode: Literal["act", "shadow"] = setting("act", doc="...")
+        grace: float = setting(2.0, doc="...", unit="s", minimum=0.1, maximum=30)
 
-def configure(settings: PluginSettings) -> None:
-    mine = settings.into(Settings)
+    def configure(settings: PluginSettings) -> None:
+        mine = settings.into(Settings)
+
+Every key that is given and not asked for is an error.
 """
 
 from __future__ import annotations

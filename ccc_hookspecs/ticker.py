@@ -1,7 +1,9 @@
 """The thread that calls `on_tick`.
 
-ticker = Ticker(lambda tick: manager.on_tick(ccc, tick), config.ticker.interval)
-ticker.start()
+    ticker = Ticker(lambda tick: manager.on_tick(ccc, tick), config.ticker.interval)
+    ticker.start()
+
+Nothing here knows what a tick is for.
 """
 
 from __future__ import annotations

@@ -28,8 +28,10 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "ccc_hookspecs.config": ("ccc_hookspecs.errors", "ccc_hookspecs.settings"),
     "ccc_hookspecs.ticker": ("ccc_hookspecs.values",),
     "ccc_hookspecs.isolation": ("ccc_hookspecs", "ccc_hookspecs.errors", "ccc_hookspecs.s[ip]*", "ccc_hookspecs.values"),
+    "ccc_hookspecs.discovery": ("ccc_hookspecs.isolation",),
     "ccc_hookspecs.manager": (
         "ccc_hookspecs.config",
+        "ccc_hookspecs.discovery",
         "ccc_hookspecs.errors",
         "ccc_hookspecs.isolation",
         "ccc_hookspecs.s[ep]*",

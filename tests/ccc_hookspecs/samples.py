@@ -1,4 +1,4 @@
-"""Arguments of the hooks, and plugins installed for one test."""
+"""Arguments of the hooks, and plugins made and installed for one test."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import cast
 
 import pytest
 
-from ccc_hookspecs.specs import Host
-from ccc_hookspecs.values import Headless, Injection, TerminalLaunch, Tick
+from ccc_hookspecs.config import Config, load_config
+from ccc_hookspecs.manager import PluginManager
+from ccc_hookspecs.specs import Host, hookimpl
+from ccc_hookspecs.values import Decision, Headless, Injection, TerminalLaunch, Tick
 
 SESSION = "72350742-dff3-4ee0-a645-6602d6d2b86e"
 MESSAGE = "0b6ee27a-5d51-4d8d-a1c3-7c1f3a0f6f0e"
@@ -47,3 +49,48 @@ class Site:
         """Install a distribution of one plugin."""
         self.module(module, source)
         self.distribution(f"dist-of-{module}", f"[ccc.plugins]\n{name} = {module}\n")
+
+
+OURS = {"retire_stale.use_time", "retire_stale.terminal_launch", "retire_stale.watcher"}
+"""The mechanisms of this distribution, which is installed where the tests run."""
+
+ONLY_THE_TESTS_OWN = {f"CCC_PLUGIN_ENABLE__{name.upper().replace('.', '__')}": "off" for name in OURS}
+
+GOOD = """
+from ccc_hookspecs import Hold, hookimpl
+ticks = []
+@hookimpl
+def pre_inject(injection):
+    return Hold(reason=__name__)
+@hookimpl
+def on_tick(tick):
+    ticks.append(tick.number)
+"""
+
+
+def config(**environ: str) -> Config:
+    """The configuration of an environment, with the mechanisms of this distribution switched off."""
+    return load_config(environ={**ONLY_THE_TESTS_OWN, **environ})
+
+
+def states(manager: PluginManager) -> dict[str, str]:
+    """The state of each plugin but the mechanisms of this distribution."""
+    return {status.name: status.state for status in manager.plugins() if status.name not in OURS}
+
+
+class Answering:
+    """A plugin that answers `answer` and counts its calls."""
+
+    def __init__(self, answer: Decision | None = None) -> None:
+        self.answer = answer
+        self.injections = 0
+        self.ticks = 0
+
+    @hookimpl
+    def pre_inject(self, injection: Injection) -> Decision | None:
+        self.injections += 1
+        return self.answer
+
+    @hookimpl
+    def on_tick(self, tick: Tick) -> None:
+        self.ticks += 1

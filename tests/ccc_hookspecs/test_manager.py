@@ -1,4 +1,4 @@
-"""Finding, switching and registering plugins, whatever state they are in."""
+"""Configuring, registering and switching plugins."""
 
 from __future__ import annotations
 
@@ -11,60 +11,23 @@ from typing import Any
 import pytest
 
 from ccc_hookspecs import Deliver, Hold, Respawn, hookimpl
-from ccc_hookspecs.config import Config, PluginSettings, load_config
+from ccc_hookspecs.config import PluginSettings, load_config
 from ccc_hookspecs.errors import ConfigError, PluginLoadError
-from ccc_hookspecs.manager import GROUP, PluginManager, PluginStatus
-from ccc_hookspecs.values import Decision, Injection, PluginFailure, Tick
-from tests.ccc_hookspecs.samples import HOST, INJECTION, LAUNCH, TICK, Site
-
-OURS = {"retire_stale.use_time", "retire_stale.terminal_launch", "retire_stale.watcher"}
-ONLY_THE_TEST_S_OWN = {f"CCC_PLUGIN_ENABLE__{name.upper().replace('.', '__')}": "off" for name in OURS}
-
-GOOD = """
-from ccc_hookspecs import Hold, hookimpl
-ticks = []
-@hookimpl
-def pre_inject(injection):
-    return Hold(reason=__name__)
-@hookimpl
-def on_tick(tick):
-    ticks.append(tick.number)
-"""
-RAISING = """
-from ccc_hookspecs import hookimpl
-@hookimpl
-def pre_inject(injection):
-    raise OSError("disk")
-@hookimpl
-def on_tick(tick):
-    raise OSError("disk")
-"""
-
-
-def config(**environ: str) -> Config:
-    return load_config(environ={**ONLY_THE_TEST_S_OWN, **environ})
-
-
-def states(manager: PluginManager) -> dict[str, str]:
-    return {status.name: status.state for status in manager.plugins() if status.name not in OURS}
-
-
-class Answering:
-    """A plugin that answers `answer` and counts its calls."""
-
-    def __init__(self, answer: Decision | None = None) -> None:
-        self.answer = answer
-        self.injections = 0
-        self.ticks = 0
-
-    @hookimpl
-    def pre_inject(self, injection: Injection) -> Decision | None:
-        self.injections += 1
-        return self.answer
-
-    @hookimpl
-    def on_tick(self, tick: Tick) -> None:
-        self.ticks += 1
+from ccc_hookspecs.manager import PluginManager
+from ccc_hookspecs.values import PluginFailure, Tick
+from tests.ccc_hookspecs.samples import (
+    GOOD,
+    HOST,
+    INJECTION,
+    LAUNCH,
+    ONLY_THE_TESTS_OWN,
+    OURS,
+    TICK,
+    Answering,
+    Site,
+    config,
+    states,
+)
 
 
 class Listener:
@@ -74,170 +37,6 @@ class Listener:
 
     def configure(self, settings: PluginSettings) -> None:
         self.settings = settings
-
-
-# --- discovery ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.case("C92", "C94")
-def test_one_blocked_one_broken_one_raising_and_the_fourth_still_works(
-    site: Site, failures: list[tuple[str, PluginFailure]], caplog: pytest.LogCaptureFixture
-) -> None:
-    """Of four installed plugins, three of them bad each in its own way, the good one is loaded and called."""
-    site.plugin("bad.blocked", "blocked_one", "raise AssertionError('imported')")
-    site.plugin("bad.broken", "broken_one", "import a_module_that_nobody_has")
-    site.plugin("bad.raising", "raising_one", RAISING)
-    site.plugin("fine.plugin", "good_one", GOOD)
-    manager = PluginManager(config(CCC_PLUGINS_BLOCK="bad.blocked"))
-    manager.load()
-    assert states(manager) == {"bad.blocked": "blocked", "bad.broken": "broken", "bad.raising": "active", "fine.plugin": "active"}
-    assert manager.pre_inject(HOST, INJECTION) == Hold(reason="good_one")
-    manager.on_tick(HOST, TICK)
-    assert sys.modules["good_one"].ticks == [1]
-    assert "blocked_one" not in sys.modules
-    assert {(sender, event.where) for sender, event in failures} >= {("bad.broken", "load"), ("bad.raising", "on_tick")}
-    assert "plugin bad.broken failed in load" in caplog.text
-    assert "plugin bad.raising failed in on_tick" in caplog.text
-
-
-def test_a_status_says_what_and_why(site: Site) -> None:
-    """Each plugin is listed with its module, its distribution and, when it is not active, the reason."""
-    site.plugin("a.good", "good_two", GOOD)
-    site.plugin("a.broken", "broken_two", "import a_module_that_nobody_has")
-    site.plugin("a.off", "off_two", GOOD)
-    site.plugin("a.blocked", "blocked_two", GOOD)
-    manager = PluginManager()
-    found = manager.load(config(CCC_PLUGIN_ENABLE__A__OFF="0", CCC_PLUGINS_BLOCK="a.blocked"))
-    manager.register(Answering(), "by.hand")
-    assert found == manager.plugins()[:-1]
-    assert {status for status in manager.plugins() if status.name not in OURS} == {
-        PluginStatus(name="a.good", state="active", source="good_two", distribution="dist-of-good_two 1.0"),
-        PluginStatus(
-            name="a.broken",
-            state="broken",
-            source="broken_two",
-            reason="ModuleNotFoundError: No module named 'a_module_that_nobody_has'",
-            distribution="dist-of-broken_two 1.0",
-        ),
-        PluginStatus(
-            name="a.off",
-            state="disabled",
-            source="off_two",
-            reason="its flag is off (CCC_PLUGIN_ENABLE__A__OFF)",
-            distribution="dist-of-off_two 1.0",
-        ),
-        PluginStatus(
-            name="a.blocked",
-            state="blocked",
-            source="blocked_two",
-            reason="blocked by CCC_PLUGINS_BLOCK",
-            distribution="dist-of-blocked_two 1.0",
-        ),
-        PluginStatus(name="by.hand", state="active", source="registered by the host"),
-    }
-
-
-def test_an_entry_point_may_name_an_object(site: Site) -> None:
-    """`module:attribute` loads that attribute as the plugin."""
-    site.module("holder", "class P:\n    pass\n" + GOOD + "plugin = __import__(__name__)\n")
-    site.distribution("holder-dist", "[ccc.plugins]\nan.object = holder:plugin\n")
-    manager = PluginManager(config())
-    manager.load()
-    assert manager.pre_inject(HOST, INJECTION) == Hold(reason="holder")
-
-
-@pytest.mark.case("C93")
-def test_a_distribution_seen_twice_is_registered_once(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same installation reached through a lib64 link and through lib, then by hand and then again, is one plugin."""
-    site.plugin("twice.seen", "twice_seen", GOOD)
-    (tmp_path / "lib64").symlink_to(site.path)
-    monkeypatch.syspath_prepend(tmp_path / "lib64")
-    manager = PluginManager(config())
-    manager.load()
-    manager.load()
-    module = sys.modules["twice_seen"]
-    assert manager.register(module, "twice.seen").state == "active"
-    assert manager.register(module, "another.name").name == "twice.seen"
-    manager.on_tick(HOST, TICK)
-    assert module.ticks == [1]
-    assert list(states(manager)) == ["twice.seen"]
-
-
-@pytest.mark.case("C93")
-def test_a_plugin_registered_by_hand_first_is_not_loaded_again(site: Site) -> None:
-    """When the host has registered the module before, its entry points, under its own and another name, add nothing."""
-    site.plugin("by.entry", "by_entry", GOOD)
-    site.distribution("alias", "[ccc.plugins]\nby.alias = by_entry\n")
-    manager = PluginManager(config())
-    manager.register(__import__("by_entry"), "by.entry")
-    manager.load()
-    manager.on_tick(HOST, TICK)
-    assert sys.modules["by_entry"].ticks == [1]
-    assert states(manager) == {"by.entry": "active", "by.alias": "disabled"}
-    assert {status.name: status.reason for status in manager.plugins()}["by.alias"] == "the same plugin as by.entry"
-
-
-def test_of_two_distributions_of_one_name_the_first_on_the_path_counts(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An older version further down the path brings back no entry point that the newer one has dropped."""
-    site.plugin("old.gone", "old_gone", GOOD)
-    site.plugin("old.kept", "old_kept", GOOD)
-    newer = Site(tmp_path / "newer", monkeypatch)
-    newer.distribution("Dist_Of.old-gone", "[ccc.plugins]\n", version="2.0")
-    manager = PluginManager(config())
-    manager.load()
-    assert states(manager) == {"old.kept": "active"}
-
-
-def test_a_name_belongs_to_whom_it_came_from_first(
-    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A second distribution that offers the same name for another module is left out, and that is logged."""
-    site.plugin("one.name", "second_owner", GOOD)
-    first = Site(tmp_path / "first", monkeypatch)
-    first.plugin("one.name", "first_owner", GOOD)
-    manager = PluginManager(config())
-    manager.load()
-    assert manager.pre_inject(HOST, INJECTION) == Hold(reason="first_owner")
-    assert "second_owner" not in sys.modules
-    assert "plugin one.name of dist-of-second_owner 1.0 is left out" in caplog.text
-
-
-@pytest.mark.case("C92")
-def test_unreadable_metadata_of_others_hides_nothing(site: Site, caplog: pytest.LogCaptureFixture) -> None:
-    """A distribution whose entry points cannot be parsed, and one without a name, are passed over and logged."""
-    site.distribution("garbage", "[ccc.plugins]\nthis line is no entry point\n")
-    (site.path / "nameless-1.dist-info").mkdir()
-    site.plugin("still.found", "still_found", GOOD)
-    manager = PluginManager(config())
-    manager.load()
-    assert states(manager) == {"still.found": "active"}
-    assert "metadata of an installed distribution" in caplog.text
-
-
-@pytest.mark.case("C92")
-@pytest.mark.parametrize("source", ["raise SystemExit(3)", "raise ImportError('built for another Python')", "def broken(:\n"])
-def test_whatever_an_import_raises_the_host_goes_on(site: Site, source: str, failures: list[tuple[str, PluginFailure]]) -> None:
-    """A module that exits, cannot be imported or cannot be parsed is broken, and the next one is loaded."""
-    site.plugin("a.broken", "broken_three", source)
-    site.plugin("a.good", "good_three", GOOD)
-    manager = PluginManager(config())
-    manager.load()
-    assert states(manager) == {"a.broken": "broken", "a.good": "active"}
-    assert [sender for sender, _ in failures] == ["a.broken"]
-
-
-@pytest.mark.case("C92")
-def test_loading_a_blocked_or_disabled_plugin_starts_nothing(site: Site) -> None:
-    """A plugin that starts a thread and connects a receiver at import does neither while it is blocked or off."""
-    eager = "import threading\nfrom ccc_hookspecs import signals\nraise AssertionError('imported')\n"
-    site.plugin("a.blocked", "eager_blocked", eager)
-    site.plugin("a.off", "eager_off", eager)
-    threads = threading.active_count()
-    manager = PluginManager(config(CCC_PLUGINS_BLOCK="a.blocked", CCC_PLUGIN_ENABLE__A__OFF="off"))
-    manager.load()
-    assert states(manager) == {"a.blocked": "blocked", "a.off": "disabled"}
-    assert not {"eager_blocked", "eager_off"} & set(sys.modules)
-    assert threading.active_count() == threads
 
 
 # --- configuration ------------------------------------------------------------------------------------------------------
@@ -258,7 +57,7 @@ def test_configure_is_called_once_with_the_merged_settings(site: Site, tmp_path:
     site.plugin("mine.one", "mine_one", CONFIGURED)
     file = tmp_path / "plugins.toml"
     file.write_text('[plugins.mine]\nmode = "act"\nsize = 3\n')
-    manager = PluginManager(load_config(file, {**ONLY_THE_TEST_S_OWN, "CCC_PLUGIN__MINE__MODE": "shadow"}))
+    manager = PluginManager(load_config(file, {**ONLY_THE_TESTS_OWN, "CCC_PLUGIN__MINE__MODE": "shadow"}))
     manager.load()
     manager.disable("mine.one")
     manager.enable("mine.one")
@@ -562,11 +361,6 @@ def test_hooks_are_called_while_others_switch_plugins() -> None:
     assert steady.ticks - before == 300
     assert {type(answer) for answer in answers} <= {Deliver, Hold}
     assert states(manager) == {"a.steady": "active", "b.flaps": "active", "c.flaps": "active"}
-
-
-def test_the_group_is_the_documented_one() -> None:
-    """Plugins are found under the entry-point group that other packages write down."""
-    assert GROUP == "ccc.plugins"
 
 
 def test_a_failing_plugin_says_its_name_to_log_handlers(caplog: pytest.LogCaptureFixture) -> None:

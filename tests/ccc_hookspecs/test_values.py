@@ -134,9 +134,10 @@ def test_what_can_be_right_is_accepted() -> None:
 
 
 def test_conversation_text_stays_out_of_repr_and_of_errors() -> None:
-    """Neither an injection, a respawn nor the error for a wrong text shows the text."""
+    """Neither an injection, an answer with a catch-up nor the error for a wrong text shows the text."""
     assert "secret" not in repr(injection())
     assert "secret" not in repr(Respawn(reason="stale", catch_up="a secret"))
+    assert "secret" not in repr(Deliver(catch_up="a secret"))
     with pytest.raises(InvalidValueError) as caught:
         injection(text=b"a secret")
     assert "secret" not in str(caught.value)
