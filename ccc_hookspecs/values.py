@@ -188,7 +188,17 @@ class Tick:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deliver:
-    """Write the text to this headless. The same as answering None, but it ends the search for an answer."""
+    """Write the text to this headless. The same as answering None, but it ends the search for an answer.
+
+    `catch_up`, `catch_up_turns`: as in `Respawn`, for a fresh process that nothing was sent to yet and whose branch lacks turns.
+    """
+
+    catch_up: str | None = field(default=None, repr=False)
+    catch_up_turns: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_texts(self, "catch_up_turns")
+        _require(bool(self.catch_up_turns) <= (self.catch_up is not None), self, "catch_up_turns", "none when there is no catch_up")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,6 +56,7 @@ CREATE TABLE outbox (
     head_id INTEGER,
     terminal TEXT,
     wrote INTEGER NOT NULL DEFAULT 0,
+    written_at REAL,
     log_offset INTEGER NOT NULL DEFAULT 0,
     transcript_offset INTEGER NOT NULL DEFAULT 0,
     attempts INTEGER NOT NULL DEFAULT 0,

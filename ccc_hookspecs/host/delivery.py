@@ -6,6 +6,7 @@ One at a time, because Claude Code (2.1.119 and later) takes inputs that wait in
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from typing import Final
 
@@ -28,7 +29,10 @@ log = logging.getLogger(__name__)
 SENDER: Final = "ccc-host"
 """The sender of signals that no mechanism asked for."""
 
-_TAKEN_OVER: Final = "what the open terminal does not know of this turn: its own next turn will leave it out"
+STUCK_SECONDS: Final = 30.0
+"""How long a process may take to take a message before a person may give up on it."""
+
+_TAKEN_OVER: Final = "the open terminal will not know of this turn, and its own next turn will leave it out"
 
 
 class Delivery:
@@ -62,16 +66,15 @@ class Delivery:
             return False
         session = self._store.sessions.get(session_id)
         first = messages[0]
-        if first.state == "written":
-            self._agents.live(session_id)
-            settled = self._settling.settle(first)
-            return settled.state != "written" or self._overruled(first, messages[1:])
-        return self._advance(session, first)
+        if first.state != "written":
+            return self._advance(session, first)
+        head = self._agents.live(session_id)
+        return self._settling.settle(first).state != "written" or (head is not None and self._stuck(first, head))
 
-    def _overruled(self, first: Message, behind: tuple[Message, ...]) -> bool:
-        """Whether a person did not want to wait behind a message that a process has and does not take, and that process is gone now."""
-        head = self._agents.live(first.session_id)
-        return any(message.overruled for message in behind) and head is not None and self._agents.end(head, "waits behind a message")
+    def _stuck(self, message: Message, head: Head) -> bool:
+        """A process was given a message and does not take it: whether a person gave up on that process, and it is gone now."""
+        stuck = time.time() - (message.written_at or 0.0) >= STUCK_SECONDS
+        return message.overruled and stuck and self._agents.end(head, "it was given a message and does not take it")
 
     def _advance(self, session: Session, message: Message) -> bool:
         # One that was given to a process before may have arrived after all.
@@ -86,34 +89,43 @@ class Delivery:
     # --- into a headless
 
     def _inject(self, session: Session, message: Message, head: Head) -> bool:
+        if head.jammed:
+            return self._jammed(message, head)
         decision = self._ask(message, head)
         if isinstance(decision, Respawn):
             return self._respawn(session, message, head, decision)
         if isinstance(decision, Hold):
-            return self._hold(message, head, decision)
+            return self._hold(message, decision)
+        if decision.catch_up is not None:
+            message = self._store.outbox.keep_catch_up(message, decision.catch_up, decision.catch_up_turns)
         return self._write(message, head)
 
+    def _jammed(self, message: Message, head: Head) -> bool:
+        """The head can take no message any more; only a person may end it before it ends by itself."""
+        if message.overruled:
+            return self._agents.end(head, "half a message in its FIFO")
+        reason = "the process holds half of an earlier message, which a host that was killed could not finish"
+        cost = f"overruling ends process {head.pid} with whatever it does"
+        return self._hold(message, Hold(reason=reason, signs=("half a message in its FIFO",), lingering=True, cost=cost))
+
     def _ask(self, message: Message, head: Head) -> Decision:
-        if head.jammed:
-            return Hold(
-                reason="the process holds half of an earlier message, which a host that was killed could not finish",
-                signs=("half a message in its FIFO",),
-                lingering=True,
-                cost=f"process {head.pid}, with whatever it is doing",
-            )
         self._checkpoint("ask")
         self._heard.forget()
         injection = Injection(
-            session_id=message.session_id, text=message.text, message_id=message.message_id, headless=self._store.heads.headless(head)
+            session_id=message.session_id,
+            text=message.text,
+            message_id=message.message_id,
+            headless=self._store.heads.headless(head),
+            overrule=message.overruled,
         )
         return self._manager.pre_inject(self._host, injection)
 
     def _respawn(self, session: Session, message: Message, head: Head, decision: Respawn) -> bool:
         mechanism = (self._heard.retired_by(head.pid) if head.pid is not None else None) or SENDER
         if self._agents.live(session.session_id) is not None:
-            return self._hold(message, head, Hold(reason=f"a fresh process was asked for, but process {head.pid} lives"))
+            return self._hold(message, Hold(reason=f"a fresh process was asked for, but process {head.pid} lives"))
         self._checkpoint("respawn")
-        message = self._store.outbox.keep_catch_up(message, decision)
+        message = self._store.outbox.keep_catch_up(message, decision.catch_up, decision.catch_up_turns)
         retired = self._store.heads.headless(head)
         fresh = self._spawn(session, message)
         if fresh is None:
@@ -184,9 +196,7 @@ class Delivery:
 
     # --- waiting
 
-    def _hold(self, message: Message, head: Head | None, hold: Hold) -> bool:
-        if message.overruled and head is not None:
-            return self._agents.end(head, hold.reason)
+    def _hold(self, message: Message, hold: Hold) -> bool:
         known = message.hold
         message = self._store.outbox.hold(message, hold)
         if known is None or (known.reason, known.signs) != (hold.reason, hold.signs):
@@ -209,7 +219,7 @@ class Delivery:
         pane = terminal.typable_pane()
         if pane is None:
             reason = "a terminal outside tmux, or one that is not in the foreground, has the session open"
-            return self._hold(message, None, Hold(reason=reason, signs=(f"terminal {terminal.pid}",), lingering=True, cost=_TAKEN_OVER))
+            return self._hold(message, Hold(reason=reason, signs=(f"terminal {terminal.pid}",), lingering=True, cost=_TAKEN_OVER))
         self._checkpoint("intend")
         offset = session_transcript_size(session)
         message = self._store.outbox.intend_typed(message, terminal.key, transcript_offset=offset)
@@ -218,6 +228,6 @@ class Delivery:
             pane.type(typable(message.text))
         except TmuxError as error:
             hold = Hold(reason=str(error), signs=(f"terminal {terminal.pid}",), lingering=True, cost=_TAKEN_OVER)
-            return self._hold(self._store.outbox.requeue(message, str(error), counts=False), None, hold)
+            return self._hold(self._store.outbox.requeue(message, str(error), counts=False), hold)
         self._store.outbox.wrote(message)
         return True

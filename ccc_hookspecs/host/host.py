@@ -126,22 +126,24 @@ class EmbeddedHost:
 
     # --- messages
 
-    def send(self, session_id: str, text: str, *, overrule: bool = False) -> Message:
-        """Keep a text for a session and take its delivery as far as it goes now; returns the message as it then stands.
+    def send(self, session_id: str, text: str) -> Message:
+        """Keep a text for a session and take what waits there as far as it goes now; returns the message as it then stands.
 
-        The text is on the disk before anything else happens, and stays until its delivery is proven. `overrule`: a person does
-        not want to wait for what holds it, and accepts the cost. A session that is busy in another process is left to that.
+        The text is on the disk before anything else happens, and stays until its delivery is proven.
         """
         message = self.store.outbox.add(session_id, text)
-        self.push(session_id, overrule=overrule)
+        self.push(session_id)
         return self.store.outbox.get(message.message_id) or message
 
-    def push(self, session_id: str, *, overrule: bool = False, lock_seconds: float = LOCK_SECONDS) -> None:
-        """Take what waits in a session as far as it goes now; what had failed is tried again, and `overrule` as for `send`."""
+    def push(self, session_id: str, *, lock_seconds: float = LOCK_SECONDS) -> bool:
+        """As `drive`, and what had failed is tried again."""
         self.store.outbox.retry(session_id)
-        if overrule:
-            self.store.outbox.overrule(session_id)
-        self.drive(session_id, lock_seconds=lock_seconds)
+        return self.drive(session_id, lock_seconds=lock_seconds)
+
+    def overrule(self, session_id: str, *, lock_seconds: float = LOCK_SECONDS) -> bool:
+        """As `drive`, but the first message waits for nothing: a person was told what that costs (`Hold.cost`) and wants it so."""
+        self.store.outbox.overrule(session_id)
+        return self.drive(session_id, lock_seconds=lock_seconds)
 
     def drive(self, session_id: str, *, lock_seconds: float = LOCK_SECONDS) -> bool:
         """Settle what was written in a session and write what may be; False when another process was at it all the while."""

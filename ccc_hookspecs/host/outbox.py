@@ -10,7 +10,7 @@ from typing import Any
 from ccc_hookspecs.host.database import Database
 from ccc_hookspecs.host.errors import UnknownMessage
 from ccc_hookspecs.host.records import Head, Message, from_text, hold_json
-from ccc_hookspecs.values import Hold, Respawn
+from ccc_hookspecs.values import Hold
 
 
 class Outbox:
@@ -19,12 +19,12 @@ class Outbox:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, session_id: str, text: str, *, overruled: bool = False) -> Message:
+    def add(self, session_id: str, text: str) -> Message:
         """Keep a text; it is on the disk when this returns."""
-        values = (str(uuid.uuid4()), session_id, from_text(text), "queued", time.time(), overruled)
+        values = (str(uuid.uuid4()), session_id, from_text(text), "queued", time.time())
         with self._database.writing() as db:
             done = db.execute(
-                "INSERT INTO outbox (message_id, session_id, text, state, created_at, overruled) VALUES (?, ?, ?, ?, ?, ?) RETURNING *",
+                "INSERT INTO outbox (message_id, session_id, text, state, created_at) VALUES (?, ?, ?, ?, ?) RETURNING *",
                 values,
             )
             return Message.of(done.fetchone())
@@ -48,17 +48,12 @@ class Outbox:
             return tuple(Message.of(row) for row in rows)
 
     def hold(self, message: Message, hold: Hold) -> Message:
-        """It waits; the time of the first hold stays."""
-        return self._set(message, state="held", hold=hold_json(hold), held_since=message.held_since or time.time())
+        """It waits; the time of the first hold stays. An overruling counts for one try only."""
+        return self._set(message, state="held", hold=hold_json(hold), held_since=message.held_since or time.time(), overruled=0)
 
-    def keep_catch_up(self, message: Message, respawn: Respawn) -> Message:
-        """Keep the turns that go before it, after those that an earlier attempt was to give back and could not."""
-        parts = [part for part in (message.catch_up, respawn.catch_up) if part is not None]
-        known = set(message.catch_up_turns)
-        if not parts or (respawn.catch_up is not None and known <= set(respawn.catch_up_turns)):
-            parts = [] if respawn.catch_up is None else [respawn.catch_up]
-        turns = tuple(dict.fromkeys((*message.catch_up_turns, *respawn.catch_up_turns)))
-        return self._set(message, catch_up=from_text("\n\n".join(parts)) if parts else None, catch_up_turns=json.dumps(turns))
+    def keep_catch_up(self, message: Message, text: str | None, turns: tuple[str, ...]) -> Message:
+        """Keep the turns that go before it, in place of any that were to go there before."""
+        return self._set(message, catch_up=None if text is None else from_text(text), catch_up_turns=json.dumps(turns))
 
     def intend(self, message: Message, head: Head, *, log_offset: int, transcript_offset: int) -> Message:
         """It is about to be written to this head, whose inputs it belongs to from now on."""
@@ -66,9 +61,9 @@ class Outbox:
         log_offset = message.log_offset if message.head_id == head.id else log_offset
         with self._database.writing() as db:
             done = db.execute(
-                "UPDATE outbox SET state = 'written', head_id = ?, terminal = NULL, wrote = 0, log_offset = ?, transcript_offset = ?,"
-                " hold = NULL, error = NULL WHERE seq = ? RETURNING *",
-                (head.id, log_offset, transcript_offset if first else message.transcript_offset, message.seq),
+                "UPDATE outbox SET state = 'written', head_id = ?, terminal = NULL, wrote = 0, written_at = ?, log_offset = ?,"
+                " transcript_offset = ?, overruled = 0, hold = NULL, error = NULL WHERE seq = ? RETURNING *",
+                (head.id, time.time(), log_offset, transcript_offset if first else message.transcript_offset, message.seq),
             )
             message = Message.of(done.fetchone())
             db.execute(
@@ -78,9 +73,8 @@ class Outbox:
 
     def intend_typed(self, message: Message, terminal: str, *, transcript_offset: int) -> Message:
         """It is about to be typed into this terminal."""
-        return self._set(
-            message, state="written", head_id=None, terminal=terminal, wrote=0, transcript_offset=transcript_offset, hold=None, error=None
-        )
+        given = {"head_id": None, "terminal": terminal, "wrote": 0, "written_at": time.time(), "transcript_offset": transcript_offset}
+        return self._set(message, state="written", overruled=0, hold=None, error=None, **given)
 
     def wrote(self, message: Message) -> Message:
         """Its last byte is in the pipe."""
@@ -114,9 +108,12 @@ class Outbox:
             db.execute("UPDATE outbox SET state = 'queued', attempts = 1 WHERE session_id = ? AND state = 'failed'", (session_id,))
 
     def overrule(self, session_id: str) -> None:
-        """A person says that what waits in this session shall wait no longer."""
+        """A person says that the first message of a session shall not wait."""
         with self._database.writing() as db:
-            db.execute("UPDATE outbox SET overruled = 1 WHERE session_id = ? AND state IN ('queued', 'held')", (session_id,))
+            db.execute(
+                "UPDATE outbox SET overruled = 1 WHERE seq = (SELECT MIN(seq) FROM outbox WHERE session_id = ? AND state != 'delivered')",
+                (session_id,),
+            )
 
     def drop(self, given: str) -> Message:
         """Forget the one message, not given to any process now, whose id starts with `given`. Raises `UnknownMessage`."""

@@ -96,10 +96,12 @@ class Head:
 class Message:
     """A text on its way to a session. `seq` orders the messages of all sessions.
 
-    `head_id`, `terminal`: whom it was last given to, a headless or a terminal's process. `wrote`: the write is known to have ended.
+    `head_id`, `terminal`: whom it was last given to, a headless or a terminal's process, at `written_at`. `wrote`: the write is known to
+    have ended.
     `log_offset`, `transcript_offset`: bytes that the log had at the last write, and the transcript at the first one, so that
     whatever proves the delivery stands behind them. `attempts`: how often it was given to a process that did not take it.
-    `hold`, `held_since`: why and since when it waits. `overruled`: a person said not to wait. `catch_up`: turns that go before it.
+    `hold`, `held_since`: why and since when it waits. `overruled`: a person said not to wait, which counts for one try. `catch_up`: turns
+    that go before it.
     """
 
     seq: int
@@ -111,6 +113,7 @@ class Message:
     head_id: int | None = None
     terminal: str | None = None
     wrote: bool = False
+    written_at: float | None = None
     log_offset: int = 0
     transcript_offset: int = 0
     attempts: int = 0
