@@ -2,7 +2,6 @@
 
 PYTHON ?= python3
 CLAUDE ?=
-export CLAUDE
 
 .PHONY: test demo clean
 
@@ -10,7 +9,7 @@ test: .venv/.dev
 	.venv/bin/python -m pytest -q
 
 demo: .venv-demo/.cli
-	.venv-demo/bin/ccc-host demo
+	.venv-demo/bin/python -m ccc_hookspecs.host.demo $(if $(CLAUDE),--claude "$(CLAUDE)")
 
 .venv/.dev: pyproject.toml setup.cfg
 	$(call install,.venv,.[dev])
