@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from ccc_hookspecs.processes import start_time
-from ccc_plugins.retire_stale.evidence import process_table
+from ccc_plugins.retire_stale.evidence import procfs, psutil_rows
 from ccc_plugins.retire_stale.evidence.process_table import ProcessRow, ProcessTable, snapshot
 from tests.retire_stale.evidence.conftest import Actors
 
@@ -42,11 +42,11 @@ def test_a_row_is_what_psutil_says(actors: Actors) -> None:
 def test_both_ways_of_looking_agree(actors: Actors) -> None:
     """What is read from /proc and what psutil tells give the same rows."""
     pids = [actors.start("--resume", S, tty=True).pid, actors.start(name="node").pid, os.getpid()]
-    direct, through = snapshot(), process_table._psutil_reads({})
+    direct, through = snapshot(), psutil_rows.read_all({})
     for pid in pids:
         for field in ("start_time", "ppid", "pgid", "sid", "name", "argv", "exe", "tty", "uid"):
             assert getattr(direct.rows[pid], field) == getattr(through[pid].row, field)
-    again = process_table._psutil_reads(through)
+    again = psutil_rows.read_all(through)
     assert [again[pid].row.argv for pid in pids] == [through[pid].row.argv for pid in pids]
 
 
@@ -67,29 +67,29 @@ def test_only_a_device_is_a_terminal(actors: Actors) -> None:
 @linux
 def test_device_numbers_are_named_as_the_system_does() -> None:
     """Pseudo terminals beyond the first 256, consoles, serial lines, and what has no name of its own."""
-    assert process_table._device(0) is None
-    assert process_table._device(os.makedev(136, 3)) == "/dev/pts/3"
-    assert process_table._device(os.makedev(137, 4)) == "/dev/pts/260"
-    assert process_table._device(os.makedev(4, 1)) == "/dev/tty1"
-    assert process_table._device(os.makedev(4, 65)) == "/dev/ttyS1"
-    assert process_table._device(os.makedev(229, 0)) == "/dev/char/229:0"
+    assert procfs._device(0) is None
+    assert procfs._device(os.makedev(136, 3)) == "/dev/pts/3"
+    assert procfs._device(os.makedev(137, 4)) == "/dev/pts/260"
+    assert procfs._device(os.makedev(4, 1)) == "/dev/tty1"
+    assert procfs._device(os.makedev(4, 65)) == "/dev/ttyS1"
+    assert procfs._device(os.makedev(229, 0)) == "/dev/char/229:0"
 
 
 @linux
 def test_an_unchanged_row_is_not_read_again(actors: Actors, monkeypatch: pytest.MonkeyPatch) -> None:
     """A settled process costs one read, and its row is the very same."""
     process = actors.start("--resume", S)
-    monkeypatch.setattr(process_table, "_SETTLED", 0.0)
+    monkeypatch.setattr(procfs, "SETTLED_SECONDS", 0.0)
     time.sleep(0.05)
     first = snapshot()
     read: list[str] = []
-    original = process_table._read
+    original = procfs._read
 
     def note(path: str, size: int) -> bytes | None:
         read.append(path)
         return original(path, size)
 
-    monkeypatch.setattr(process_table, "_read", note)
+    monkeypatch.setattr(procfs, "_read", note)
     second = snapshot(first)
     assert second.rows[process.pid] is first.rows[process.pid]
     assert [path for path in read if path.startswith(f"/proc/{process.pid}/")] == [f"/proc/{process.pid}/stat"]
@@ -99,7 +99,7 @@ def test_an_unchanged_row_is_not_read_again(actors: Actors, monkeypatch: pytest.
 def test_a_changed_row_keeps_its_command_line_and_shows_what_is_new(actors: Actors, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopping a settled process changes its status and nothing of what it runs."""
     process = actors.start("--resume", S)
-    monkeypatch.setattr(process_table, "_SETTLED", 0.0)
+    monkeypatch.setattr(procfs, "SETTLED_SECONDS", 0.0)
     time.sleep(0.05)
     first = snapshot()
     process.send_signal(19)
@@ -184,14 +184,14 @@ def test_a_process_that_ends_meanwhile_spoils_nothing(actors: Actors, monkeypatc
 def test_what_may_not_be_read_is_unknown(actors: Actors, monkeypatch: pytest.MonkeyPatch) -> None:
     """A command line, a user and a program that are refused leave a row that says so; a garbled record leaves a bare one."""
     refused, garbled, fine = (actors.start("--resume", S) for _ in range(3))
-    original = process_table._read
+    original = procfs._read
 
     def refuse(path: str, size: int) -> bytes | None:
         if path in (f"/proc/{refused.pid}/cmdline", f"/proc/{refused.pid}/status"):
             return None
         return b"garbage" if path == f"/proc/{garbled.pid}/stat" else original(path, size)
 
-    monkeypatch.setattr(process_table, "_read", refuse)
+    monkeypatch.setattr(procfs, "_read", refuse)
     rows = snapshot().rows
     assert rows[refused.pid].argv is None
     assert "argv" in rows[refused.pid].unknown
@@ -224,7 +224,7 @@ class _Refusing:
 @pytest.mark.parametrize("error", [psutil.AccessDenied(1), psutil.ZombieProcess(1)], ids=["denied", "zombie"])
 def test_errors_of_psutil_are_unknown_fields(error: psutil.Error) -> None:
     """A refused process keeps its row with its fields unknown; a zombie's row says that it is one."""
-    read = process_table._psutil_read(_Refusing(os.getpid(), error), None)
+    read = psutil_rows._read_one(_Refusing(os.getpid(), error), None)
     assert read is not None
     assert read.row.argv is None
     assert {"argv", "tty", "uid", "exe"} <= read.row.unknown
@@ -234,7 +234,7 @@ def test_errors_of_psutil_are_unknown_fields(error: psutil.Error) -> None:
 @pytest.mark.case("C50")
 def test_a_process_that_psutil_finds_gone_has_no_row() -> None:
     """One that ended between the listing and the look is left out."""
-    assert process_table._psutil_read(_Refusing(2**22 + 1, psutil.NoSuchProcess(1)), None) is None
+    assert psutil_rows._read_one(_Refusing(2**22 + 1, psutil.NoSuchProcess(1)), None) is None
 
 
 def test_nothing_to_be_seen_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,10 +261,10 @@ def test_a_reused_pid_is_another_row(monkeypatch: pytest.MonkeyPatch) -> None:
     if sys.platform != "linux":
         pytest.skip("reads /proc")
     fields = b" ".join([b"S", b"1", *[b"5"] * 17, b"%d", b"0"])
-    old = process_table._linux_read(2**22 + 1, b"1 (claude) " + fields % 700, None, 1e9)
+    old = procfs._read_one(2**22 + 1, b"1 (claude) " + fields % 700, None, 1e9)
     kept = old._replace(row=ProcessRow(pid=2**22 + 1, start_time=old.row.start_time, name="claude", argv=("claude", "--resume", S)))
-    same = process_table._linux_read(2**22 + 1, b"1 (claude) " + fields % 700, kept, 1e9)
-    other = process_table._linux_read(2**22 + 1, b"1 (claude) " + fields % 900, kept, 1e9)
+    same = procfs._read_one(2**22 + 1, b"1 (claude) " + fields % 700, kept, 1e9)
+    other = procfs._read_one(2**22 + 1, b"1 (claude) " + fields % 900, kept, 1e9)
     assert same.row.argv == ("claude", "--resume", S)
     assert other.row.argv is None
 
