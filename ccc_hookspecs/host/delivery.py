@@ -191,8 +191,8 @@ class Delivery:
         log.info("session %s: process %s took no input: %s", message.session_id, head.pid, error, extra={"ccc_session": message.session_id})
         if self._agents.live(message.session_id) is None:
             return self._settling.owed(message, last_words(head.log) or error).state == "queued"
-        self._store.outbox.requeue(message, error, counts=False, reached=False)
-        return False
+        message = self._store.outbox.requeue(message, error, counts=False, reached=False)
+        return self._hold(message, Hold(reason=f"process {head.pid} takes no input: {error}", signs=("its FIFO takes nothing",)))
 
     # --- waiting
 

@@ -149,6 +149,13 @@ class EmbeddedHost:
         """Settle what was written in a session and write what may be; False when another process was at it all the while."""
         return self._locked(self._delivery.drive, session_id, lock_seconds)
 
+    def active(self) -> set[str]:
+        """The sessions whose first message is neither held nor given up, so that it may go on at any time."""
+        first: dict[str, Message] = {}
+        for message in self.store.outbox.open():
+            first.setdefault(message.session_id, message)
+        return {session_id for session_id, message in first.items() if message.state in ("queued", "written")}
+
     def look(self, session_id: str, *, lock_seconds: float = 0.0) -> bool:
         """Only settle what was written in a session: plugins are not asked. False as for `drive`."""
         return self._locked(self._delivery.look, session_id, lock_seconds)

@@ -1,0 +1,120 @@
+"""Sending a text from the command line, and seeing it through."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from ccc_hookspecs.host.errors import ExitCode
+from ccc_hookspecs.host.host import EmbeddedHost
+from ccc_hookspecs.host.output import Output
+from ccc_hookspecs.host.records import Message
+from ccc_hookspecs.host.waiting import Ending, Outcome, Wait
+
+_EXITS: Final[dict[Ending, ExitCode]] = {
+    "answered": ExitCode.OK,
+    "typed": ExitCode.OK,
+    "failed": ExitCode.CLAUDE,
+    "unanswered": ExitCode.CLAUDE,
+    "turn_failed": ExitCode.TURN_FAILED,
+    "interrupted": ExitCode.INTERRUPTED,
+    "dropped": ExitCode.FAILED,
+}
+
+
+@contextmanager
+def interruptible() -> Iterator[threading.Event]:
+    """An event that is set by ^C and by SIGTERM, which so never break into a delivery or a retirement under way."""
+    stop = threading.Event()
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def see_through(host: EmbeddedHost, output: Output, message: Message, stop: threading.Event) -> ExitCode:
+    """Wait for a message and its answer, and say what comes; returns the exit code."""
+    with output.progress():
+        outcome = Wait(host, message, stop, output.answer, output.status).run()
+    if output.as_json:
+        output.value({**shown(outcome.message), "ending": outcome.ending, "answer": outcome.answer, "turn_error": outcome.error})
+    elif (words := _words(outcome)) is not None:
+        output.error(words) if _EXITS[outcome.ending] not in (ExitCode.OK, ExitCode.INTERRUPTED) else output.note(words)
+    return _EXITS[outcome.ending]
+
+
+def leave(output: Output, message: Message) -> ExitCode:
+    """Do not wait: say where the message stands; returns the exit code."""
+    if output.as_json:
+        output.value(shown(message))
+    else:
+        output.note(f"message {message.message_id}: {standing(message)}")
+    return ExitCode.CLAUDE if message.state == "failed" else ExitCode.OK
+
+
+def tell_cost(host: EmbeddedHost, output: Output, session_id: str) -> bool:
+    """Say what the session's first message waits for and what it costs not to; False when it waits for nothing."""
+    first = next(iter(host.store.outbox.open_of(session_id)), None)
+    if first is None or first.state not in ("held", "written"):
+        return False
+    if first.hold is not None:
+        output.note(f"held: {first.hold.reason}")
+        output.note(f"overruled; the cost: {first.hold.cost or 'what it waits for is not waited for'}")
+    return True
+
+
+def standing(message: Message) -> str:
+    """Where a message stands, in words."""
+    hold = message.hold
+    match message.state:
+        case "held" if hold is not None:
+            waits = f", waits for: {', '.join(hold.signs)}" if hold.signs else ""
+            return f"held: {hold.reason}{waits}; `ccc-host serve` asks again, `ccc-host send --now` overrules it"
+        case "queued" | "held":
+            tried = f" ({message.error})" if message.error else ""
+            return f"kept{tried}; `ccc-host serve` or the next `ccc-host send` delivers it"
+        case "written":
+            return "given to the terminal" if message.terminal is not None else "given to Claude"
+        case "failed":
+            return f"not delivered: {message.error}; `ccc-host send` without a text tries again, `ccc-host drop` gives it up"
+    return "delivered"
+
+
+def shown(message: Message) -> dict[str, Any]:
+    """A message as JSON, without its text."""
+    hold = message.hold
+    return {
+        "session_id": message.session_id,
+        "message_id": message.message_id,
+        "state": message.state,
+        "attempts": message.attempts,
+        "held_since": message.held_since,
+        "hold": None if hold is None else {"reason": hold.reason, "signs": hold.signs, "lingering": hold.lingering, "cost": hold.cost},
+        "error": message.error,
+        "proof": message.proof,
+    }
+
+
+def _words(outcome: Outcome) -> str | None:
+    message = outcome.message
+    match outcome.ending:
+        case "typed":
+            return f"typed into the terminal that has session {message.session_id} open; the answer comes there"
+        case "failed":
+            return f"message {message.message_id}: {standing(message)}"
+        case "unanswered":
+            return f"Claude took message {message.message_id} and ended before it answered; `ccc-host send` starts it again"
+        case "turn_failed":
+            return f"the turn failed: {outcome.error}"
+        case "interrupted" if message.state == "delivered":
+            return f"message {message.message_id} was delivered; its answer comes in session {message.session_id}"
+        case "interrupted":
+            return f"message {message.message_id}: {standing(message)}"
+        case "dropped":
+            return f"message {message.message_id} was dropped by another command"
+    return None
