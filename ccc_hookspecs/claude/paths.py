@@ -158,21 +158,26 @@ class TranscriptFinder:
             self._known[key] = str(found)
 
 
-def subagent_files(transcript: Path) -> tuple[Path, ...]:
+def subagent_files(transcript: Path, *, beside: bool = True) -> tuple[Path, ...]:
     """The transcripts of a session's subagents, in no particular order.
 
     Current releases put them under `<session id>/subagents/`, at any depth. Releases up to about 2.1.0 put `agent-*.jsonl` beside
-    the session's own, where only their first lines tell whose they are; each such file costs one short read.
+    the session's own, where only their first lines tell whose they are; each such file costs one short read, and `beside=False`
+    leaves them out.
     """
     session_id = transcript.name.removesuffix(".jsonl")
     nested = [
         Path(folder, name)
         for folder, _, names in os.walk(transcript.parent / session_id / "subagents")
         for name in names
-        if name.startswith("agent-") and name.endswith(".jsonl")
+        if _is_subagents(name)
     ]
-    beside = [transcript.parent / name for name in _names(str(transcript.parent)) if re.fullmatch(r"agent-.*\.jsonl", name, re.DOTALL)]
-    return tuple(nested + [path for path in beside if _names_session(path, session_id)])
+    neighbours = [transcript.parent / name for name in _names(str(transcript.parent)) if _is_subagents(name)] if beside else []
+    return tuple(nested + [path for path in neighbours if _names_session(path, session_id)])
+
+
+def _is_subagents(name: str) -> bool:
+    return name.startswith("agent-") and name.endswith(".jsonl")
 
 
 def _names_session(path: Path, session_id: str) -> bool:

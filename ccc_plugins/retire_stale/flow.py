@@ -44,13 +44,22 @@ class Flow:
         thaw(self.journal)
 
     def retire(
-        self, ccc: Host, headless: Headless, *, mechanism: str, reason: str, wanted: Wanted, overruled: frozenset[str] | None = None
+        self,
+        ccc: Host,
+        headless: Headless,
+        *,
+        mechanism: str,
+        reason: str,
+        wanted: Wanted,
+        overruled: frozenset[str] | None = None,
+        view: View | None = None,
     ) -> Outcome:
         """Retire a headless if it is idle and `wanted`. The caller holds the session's lock.
 
         `overruled`: the kinds of signs of work (`sign_kind`) that a person chose to end; only a sign of another kind keeps it busy then.
+        `view`: the processes for the first look; every later one looks anew.
         """
-        look = _Look(self.evidence, ccc, headless, wanted, overruled)
+        look = _Look(self.evidence, ccc, headless, wanted, overruled, view)
         order = Order(
             headless=headless,
             mechanism=mechanism,
@@ -93,10 +102,12 @@ class _Look:
     headless: Headless
     wanted: Wanted
     overruled: frozenset[str] | None
+    view: View | None
     judgement: Judgement | None = field(default=None, init=False)
 
     def facts(self) -> Facts:
-        self.judgement = self.evidence.judge(self.ccc, self.headless)
+        view, self.view = self.view, None
+        self.judgement = self.evidence.judge(self.ccc, self.headless, view)
         facts = self.judgement.facts()
         if self.overruled is None or facts.idleness == "idle" or not {sign_kind(s) for s in facts.signs} <= self.overruled:
             return facts

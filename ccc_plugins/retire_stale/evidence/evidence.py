@@ -40,12 +40,12 @@ class Evidence:
             self._read(ccc, observer, headless)
             return observer.attribution().verdict == "fresh"
 
-    def judge(self, ccc: Host, headless: Headless) -> Judgement:
-        """Both verdicts, from the files and the processes as they are now."""
+    def judge(self, ccc: Host, headless: Headless, view: View | None = None) -> Judgement:
+        """Both verdicts, from the files as they are now and the processes as they are now, or as `view` has them."""
         observer, lock = self._observer(headless)
         with lock:
             self._read(ccc, observer, headless)
-            around = self.probe.around(headless, self._config_dir(ccc, headless), observer.transcript_path)
+            around = self.probe.around(headless, self._config_dir(ccc, headless), observer.transcript_path, view)
             judgement = observer.judge(around)
             if judgement.idleness.verdict != "idle" or observer.reports_states or around.registry_status is not None:
                 return judgement

@@ -51,8 +51,16 @@ class View:
     def typists(self, headless: Headless, config_dir: Path) -> tuple[InteractiveWriter, ...]:
         """The live processes through which a person may be writing to the session, besides the headless; the sure ones first."""
         cwd = headless.cwd if headless.cwd is not None and self._has_unnamed(config_dir, headless.cwd) else None
-        identity = Identity(headless.pid, headless.start_time)
-        return interactive_writers(self.table, self.registry(config_dir), headless.session_id, identity, cwd)
+        registry = self.registry(config_dir)
+        if cwd is None and not self._names_another(headless, registry):
+            return ()
+        return interactive_writers(self.table, registry, headless.session_id, Identity(headless.pid, headless.start_time), cwd)
+
+    def _names_another(self, headless: Headless, registry: Registry) -> bool:
+        """Whether anything but the headless names its session: for most of a thousand sessions nothing does."""
+        session = headless.session_id.lower()
+        named = (*registry.by_session.get(session, ()), *self.table.by_session.get(session, ()))
+        return any(one.pid != headless.pid for one in named)
 
     def _has_unnamed(self, config_dir: Path, cwd: Path) -> bool:
         """Whether a terminal that names no session works in this directory; they are few, so they are looked for once."""
@@ -69,9 +77,9 @@ class Probe:
         self._registries: OrderedDict[Path, Registry] = OrderedDict()
         self._table: ProcessTable | None = None
 
-    def around(self, headless: Headless, config_dir: Path, transcript: Path | None) -> Surroundings:
-        """What is known of a headless besides its files, now."""
-        view = self.view()
+    def around(self, headless: Headless, config_dir: Path, transcript: Path | None, view: View | None = None) -> Surroundings:
+        """What is known of a headless besides its files, now; of the processes as `view` has them."""
+        view = view or self.view()
         registry = view.registry(config_dir)
         record = registry.of(headless.pid, headless.start_time)
         children = running_tools(view.table, headless.pid)
@@ -83,7 +91,7 @@ class Probe:
             registry_status=None if record is None else record.status,
             registered=None if registry.state == "unreadable" else record is not None,
             others=_others(headless, config_dir, view),
-            subagents=transcript is not None and _writes_now(subagent_files(transcript)),
+            subagents=transcript is not None and _writes_now(transcript),
         )
 
     def view(self) -> View:
@@ -125,9 +133,10 @@ def _others(headless: Headless, config_dir: Path, view: View) -> bool | None:
     return bool(view.typists(headless, config_dir))
 
 
-def _writes_now(files: tuple[Path, ...]) -> bool:
+def _writes_now(transcript: Path) -> bool:
+    """Whether a subagent writes. Those of releases that keep the files beside the transcript run inside an open turn, which says enough."""
     now = time.time()
-    for file in files:
+    for file in subagent_files(transcript, beside=False):
         try:
             if abs(now - os.stat(file).st_mtime) < _JUST_NOW:
                 return True

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
+from typing import TYPE_CHECKING
 
 from ccc_hookspecs.config import PluginSettings
 from ccc_hookspecs.errors import SessionLockTimeout
@@ -17,6 +18,9 @@ from ccc_plugins.retire_stale.deferrals import DeferredRetirement
 from ccc_plugins.retire_stale.evidence.observer import Judgement
 from ccc_plugins.retire_stale.flow import Flow, is_gone
 from ccc_plugins.retire_stale.plugin import plugin
+
+if TYPE_CHECKING:
+    from ccc_plugins.retire_stale.evidence.surroundings import View
 
 NAME = "retire_stale.terminal_launch"
 REASON = "a terminal opens on the session"
@@ -71,7 +75,7 @@ def _honour(ccc: Host, flow: Flow, deferral: DeferredRetirement, headless: Headl
     if headless is None or not deferral.is_of(headless):
         flow.deferrals.drop(deferral)
     elif headless.owned and _still_meant(ccc, flow, deferral, headless, tick):
-        outcome = _retire(ccc, flow, headless, 0)
+        outcome = _retire(ccc, flow, headless, 0, flow.view(tick))
         if outcome is not None and not isinstance(outcome, Deferral):
             flow.deferrals.drop(deferral)
 
@@ -87,11 +91,11 @@ def _still_meant(ccc: Host, flow: Flow, deferral: DeferredRetirement, headless: 
     return False
 
 
-def _retire(ccc: Host, flow: Flow, headless: Headless, lock_seconds: float) -> Outcome | None:
+def _retire(ccc: Host, flow: Flow, headless: Headless, lock_seconds: float, view: View | None = None) -> Outcome | None:
     """One try; None when the session's lock was taken."""
     try:
         with ccc.session_lock(headless.session_id, lock_seconds):
-            outcome = flow.retire(ccc, headless, mechanism=NAME, reason=REASON, wanted=_resumable)
+            outcome = flow.retire(ccc, headless, mechanism=NAME, reason=REASON, wanted=_resumable, view=view)
     except SessionLockTimeout:
         return None
     if is_gone(outcome):

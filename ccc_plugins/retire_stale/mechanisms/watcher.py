@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from typing import TYPE_CHECKING
 
 from ccc_hookspecs.config import PluginSettings
 from ccc_hookspecs.errors import SessionLockTimeout
@@ -15,6 +16,9 @@ from ccc_hookspecs.values import Headless, Tick
 from ccc_plugins.retire_stale.evidence.observer import Judgement
 from ccc_plugins.retire_stale.flow import Flow, is_gone
 from ccc_plugins.retire_stale.plugin import plugin
+
+if TYPE_CHECKING:
+    from ccc_plugins.retire_stale.evidence.surroundings import View
 
 NAME = "retire_stale.watcher"
 REASON = "a terminal is open on the session"
@@ -35,7 +39,7 @@ def on_tick(ccc: Host, tick: Tick) -> None:
     beside = _beside_a_terminal(ccc, flow, agents, tick) if agents else []
     for headless in sightings.confirmed(beside, flow.settings.watcher_confirm_ticks):
         try:
-            _retire(ccc, flow, headless)
+            _retire(ccc, flow, headless, flow.view(tick))
         except Exception:
             log.exception("session %s could not be looked at", headless.session_id)
 
@@ -52,11 +56,11 @@ def _beside_a_terminal(ccc: Host, flow: Flow, agents: list[Headless], tick: Tick
     return found
 
 
-def _retire(ccc: Host, flow: Flow, headless: Headless) -> None:
+def _retire(ccc: Host, flow: Flow, headless: Headless, view: View) -> None:
     """One try; a session whose lock is taken is in use, and waits for the next tick."""
     try:
         with ccc.session_lock(headless.session_id, 0):
-            outcome = flow.retire(ccc, headless, mechanism=NAME, reason=REASON, wanted=_resumable)
+            outcome = flow.retire(ccc, headless, mechanism=NAME, reason=REASON, wanted=_resumable, view=view)
     except SessionLockTimeout:
         log.debug("session %s: in use, left to the next tick", headless.session_id)
         return
