@@ -59,8 +59,8 @@ class View:
     def _names_another(self, headless: Headless, registry: Registry) -> bool:
         """Whether anything but the headless names its session: for most of a thousand sessions nothing does."""
         session = headless.session_id.lower()
-        named = (*registry.by_session.get(session, ()), *self.table.by_session.get(session, ()))
-        return any(one.pid != headless.pid for one in named)
+        records, rows = registry.by_session.get(session, ()), self.table.by_session.get(session, ())
+        return any(record.pid != headless.pid for record in records) or any(row.pid != headless.pid for row in rows)
 
     def _has_unnamed(self, config_dir: Path, cwd: Path) -> bool:
         """Whether a terminal that names no session works in this directory; they are few, so they are looked for once."""
