@@ -13,8 +13,9 @@ from ccc_hookspecs.testing.simulator.inbox import Inbox, deadline, left
 from ccc_hookspecs.testing.simulator.journal import Journal, new_id
 from ccc_hookspecs.testing.simulator.registry import Registry
 from ccc_hookspecs.testing.simulator.settings import Settings
+from ccc_hookspecs.testing.simulator.shapes import Situation
 from ccc_hookspecs.testing.simulator.stream import Stream
-from ccc_hookspecs.testing.simulator.tools import Command
+from ccc_hookspecs.testing.simulator.tools import Command, Subagent
 
 POLL = 0.02
 """Seconds between two looks at a running command."""
@@ -55,20 +56,23 @@ class Agent:
         self.memory: list[str] = []
         self.known: set[str] = set()
         self.queue: list[Input] = []
-        self.background: list[Command] = []
+        self.background: list[Command | Subagent] = []
         self.foreground: list[Command] = []
         self.wakeups: list[tuple[float, str]] = []
         self.open_turn = False
-        self.resumed = settings.resume is not None
+        self._names_mode = False
         self.in_turn = False
-        self.situation: str = "begin"
+        self.shape: Situation = "begin"
+        self.skills = False
+        self.subagents = False
+        self.progress: list[str] = []
         self._flush_at: float | None = None
         self._busy = True
         self._taken = 0
         self.on_line: Callable[[str], None] = lambda line: None
         self.ask: Callable[[str, dict[str, Any], str], str | None] = lambda name, given, call: None
         self.show: Callable[[str], None] = lambda text: None
-        self.on_task_end: Callable[[Command], None] = lambda command: None
+        self.on_task_end: Callable[[Command | Subagent], None] = lambda task: None
 
     def _new_journal(self, session_id: str) -> Journal:
         settings = self.settings
@@ -88,14 +92,15 @@ class Agent:
         if self.settings.resume is None:
             return
         try:
-            loaded = branch.load(self.journal.path, self.release.branch_rule)
+            loaded = branch.load(self.journal.path, self.release)
         except FileNotFoundError as error:
             raise NoConversation(self.settings.resume) from error
         self.journal.leaf = loaded.leaf
         self.memory = list(loaded.memory)
         self.known = set(loaded.known)
         self.open_turn = loaded.open_turn
-        self.situation = "terminal" if self.entrypoint == "cli" else "later"
+        self._names_mode = not loaded.mode and self.entrypoint != "cli"
+        self.shape = "terminal" if self.entrypoint == "cli" else "later"
 
     def move(self, session_id: str) -> None:
         """Go on under another session id, with an empty memory (`/clear`)."""
@@ -103,7 +108,7 @@ class Agent:
         self.journal = self._new_journal(session_id)
         self.stream.session_id = session_id
         self.memory = []
-        self.situation = "begin"
+        self.shape = "begin"
         self.registry.write(session_id, "busy")
 
     def end(self) -> None:
@@ -116,14 +121,20 @@ class Agent:
         self.registry.remove()
 
     def _trailers(self) -> None:
-        if self.release.has("cost_state"):
+        if self.release.has("last_prompt"):
             self.journal.last_prompt_trailer()
+        if self._names_mode and self.release.has("mode_record"):
+            self.journal.named("-mode")
+        if self.release.has("cost_state" if self.entrypoint == "cli" else "headless_cost_state"):
             self.journal.named("-cost-state")
 
     def status(self, status: str) -> None:
         """`idle` or `busy`, for the live-session record and the stream."""
         self.registry.write(self.journal.session_id, status)
-        self.stream.session_state("running" if status == "busy" else status)
+        if status == "busy":
+            self.stream.session_state("running")
+        elif not self.background or self.release.has("idle_beside_background"):
+            self.stream.session_state("idle")
         self._busy = status == "busy"
         self._tell()
 
@@ -180,16 +191,26 @@ class Agent:
         for wakeup in [wakeup for wakeup in self.wakeups if left(wakeup[0]) <= 0]:
             self.wakeups.remove(wakeup)
             self.push(Input(content=wakeup[1], source="system"))
-        for command in [command for command in self.background if command.done()]:
-            self.background.remove(command)
-            self.on_task_end(command)
+        for task in [task for task in self.background if isinstance(task, Command) and task.done()]:
+            self._task_ends(task)
+        if not self.in_turn:
+            self.end_subagents()
+
+    def end_subagents(self) -> None:
+        """Let subagents that are done report."""
+        for task in [task for task in self.background if isinstance(task, Subagent) and task.done()]:
+            self._task_ends(task)
+
+    def _task_ends(self, task: Command | Subagent) -> None:
+        self.background.remove(task)
+        self.on_task_end(task)
 
     def push(self, given: Input) -> None:
         """Queue an input, and note it in the transcript."""
         if not self.in_turn and not self.queue:
             self.stream.session_state("running")
         self.stream.lifecycle(given.input_id, "queued")
-        self.journal.queue("enqueue", given.content if isinstance(given.content, str) else None)
+        self.journal.queue("enqueue", given.content if isinstance(given.content, str) else None, system=given.source == "system")
         self.queue.append(given)
 
     # --- late records ---------------------------------------------------------------------------------------------------

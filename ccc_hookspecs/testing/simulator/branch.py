@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ccc_hookspecs.testing.simulator.releases import BranchRule
+from ccc_hookspecs.testing.simulator.releases import Release
 
 Record: TypeAlias = dict[str, Any]
 
@@ -18,23 +19,29 @@ class Loaded:
     """What a process knows right after `--resume`.
 
     `leaf`: the `uuid` its next record hangs on. `memory`: the user texts of the branch, oldest first. `known`: every
-    `uuid` in the file, also of other branches. `open_turn`: the branch ends in a prompt without an answer.
+    `uuid` in the file, also of other branches. `open_turn`: no answer follows the branch's last user record.
+    `mode`: the file has a `mode` record.
     """
 
     leaf: str | None
     memory: tuple[str, ...]
     known: frozenset[str]
     open_turn: bool
+    mode: bool
 
 
-def load(path: Path, rule: BranchRule) -> Loaded:
-    """What `--resume` reads from this transcript. Raises FileNotFoundError when there is none."""
-    records = list(read(path))
-    by_uuid = {record["uuid"]: record for record in records if isinstance(record.get("uuid"), str)}
-    leaf = choose_leaf(records, rule)
-    branch = list(walk(by_uuid, leaf))
-    known = frozenset(by_uuid) | frozenset(_sources(records))
-    return Loaded(leaf, tuple(text for record in branch for text in texts(record)), known, _is_open(branch))
+def load(path: Path, release: Release) -> Loaded:
+    """What `--resume` of this release reads from this transcript. Raises FileNotFoundError when there is none."""
+    tree = Tree(list(read(path)), release)
+    branch = tree.walk(tree.leaf())
+    memory = tuple(text for record in branch for text in texts(record))
+    return Loaded(
+        leaf=str(branch[-1]["uuid"]) if branch else None,
+        memory=memory,
+        known=frozenset(tree.known()),
+        open_turn=_is_open(branch),
+        mode=any(record.get("type") == "mode" for record in tree.records),
+    )
 
 
 def read(path: Path) -> Iterator[Record]:
@@ -49,38 +56,57 @@ def read(path: Path) -> Iterator[Record]:
                 yield record
 
 
-def choose_leaf(records: list[Record], rule: BranchRule) -> str | None:
-    """The `uuid` of the record at the end of the branch that `--resume` reads, None in a transcript without records."""
-    chained = [record for record in records if isinstance(record.get("uuid"), str) and not _is_aside(record)]
-    if not chained:
-        return None
-    if rule == "latest_timestamp":
-        return str(max(enumerate(chained), key=lambda pair: (str(pair[1].get("timestamp", "")), pair[0]))[1]["uuid"])
-    last = str(chained[-1]["uuid"])
-    return _named_by_last_prompt(records, chained, last) or last if rule == "last_prompt" else last
+class Tree:
+    """The records of one transcript as a release sees them. Every rule was measured with transcripts made for it."""
 
+    def __init__(self, records: list[Record], release: Release) -> None:
+        self.records = records
+        self.release = release
+        self.chained = [record for record in records if isinstance(record.get("uuid"), str) and not self._is_aside(record)]
+        self._by_uuid = {record["uuid"]: record for record in self.chained}
+        self._before = {record["uuid"]: before["uuid"] for before, record in pairwise(self.chained)}
 
-def _named_by_last_prompt(records: list[Record], chained: list[Record], last: str) -> str | None:
-    """The record that the last `last-prompt` names, unless the file's last record continues it.
+    def leaf(self) -> str | None:
+        """The `uuid` of the record that ends the branch which `--resume` reads; None in a transcript without records."""
+        if not self.chained:
+            return None
+        if self.release.branch_rule == "latest_timestamp":
+            # Of several with the same stamp the first is read, as `max` finds it.
+            return str(max(self.chained, key=lambda record: str(record.get("timestamp", "")))["uuid"])
+        last = str(self.chained[-1]["uuid"])
+        return (self._named(last) or last) if self.release.branch_rule == "last_prompt" else last
 
-    Measured on 2.1.332: a named record on another branch wins, however early its `last-prompt` stands.
-    """
-    by_uuid = {record["uuid"]: record for record in chained}
-    named = [record["leafUuid"] for record in records if record.get("type") == "last-prompt" and record.get("leafUuid") in by_uuid]
-    if not named or any(record["uuid"] == named[-1] for record in walk(by_uuid, last)):
-        return None
-    return str(named[-1])
+    def _named(self, last: str) -> str | None:
+        """The record that the last `last-prompt` names, however early it stands, unless the file's last record continues it."""
+        prompts = [record for record in self.records if record.get("type") == "last-prompt"]
+        named = [record["leafUuid"] for record in prompts if record.get("leafUuid") in self._by_uuid]
+        if not named or any(record["uuid"] == named[-1] for record in self.walk(last)):
+            return None
+        return str(named[-1])
 
+    def walk(self, leaf: str | None) -> list[Record]:
+        """The records from the root to the leaf; one seen before ends the walk."""
+        branch: list[Record] = []
+        seen: set[str] = set()
+        while leaf is not None and leaf not in seen:
+            seen.add(leaf)
+            branch.append(self._by_uuid[leaf])
+            leaf = self._parent(self._by_uuid[leaf])
+        return branch[::-1]
 
-def walk(by_uuid: dict[str, Record], leaf: str | None) -> Iterator[Record]:
-    """The records from the root to the leaf; a parent that was never written, or one seen before, ends the walk."""
-    branch: list[Record] = []
-    seen: set[str] = set()
-    while leaf is not None and leaf in by_uuid and leaf not in seen:
-        seen.add(leaf)
-        branch.append(by_uuid[leaf])
-        leaf = by_uuid[leaf].get("parentUuid")
-    return reversed(branch)
+    def _parent(self, record: Record) -> str | None:
+        """The parent; for one that was never written the record before it in the file, from 2.1.119 on, else None."""
+        parent = record.get("parentUuid")
+        if parent is None or parent in self._by_uuid:
+            return parent
+        return self._before.get(record["uuid"]) if self.release.has("mends_broken_chain") else None
+
+    def known(self) -> Iterator[str]:
+        """The ids of inputs that are taken for seen: those of records, and so not of what joined a turn or was merged into another."""
+        yield from self._by_uuid
+
+    def _is_aside(self, record: Record) -> bool:
+        return bool(record.get("isSidechain")) or (record.get("type") == "progress" and not self.release.has("progress"))
 
 
 def texts(record: Record) -> tuple[str, ...]:
@@ -108,21 +134,8 @@ def content_texts(content: object) -> tuple[str, ...]:
     return tuple(block["text"] for block in content if isinstance(block, dict) and block.get("type") == "text")
 
 
-def _sources(records: list[Record]) -> Iterator[str]:
-    for record in records:
-        attachment = record.get("attachment")
-        if isinstance(attachment, dict) and isinstance(attachment.get("source_uuid"), str):
-            yield attachment["source_uuid"]
-
-
-def _is_aside(record: Record) -> bool:
-    return bool(record.get("isSidechain")) or record.get("type") == "progress"
-
-
 def _is_open(branch: list[Record]) -> bool:
     for record in reversed(branch):
-        if record.get("type") == "assistant":
-            return False
-        if texts(record):
-            return True
+        if record.get("type") in {"user", "assistant"}:
+            return bool(record["type"] == "user")
     return False

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
-from ccc_hookspecs.testing.simulator import model, tools
+from ccc_hookspecs.testing.simulator import messages, model, tools
 from ccc_hookspecs.testing.simulator.agent import POLL, Agent, Interrupted
 from ccc_hookspecs.testing.simulator.inbox import deadline, left
 from ccc_hookspecs.testing.simulator.journal import new_id
 from ccc_hookspecs.testing.simulator.releases import Release
+
+Task: TypeAlias = tools.Command | tools.Subagent
 
 TASK_AFTER = 2.0
 """Seconds that a command in the foreground runs before it is announced as a task."""
@@ -59,11 +62,7 @@ def _permission(agent: Agent, call: Call) -> str | None:
     """None when it may run, else why not."""
     if not (call.use.ask or (agent.settings.asks and call.use.name == "Bash")):
         return None
-    agent.stream.session_state("requires_action")
-    try:
-        return agent.ask(call.use.name, call.use.input, call.tool_use_id)
-    finally:
-        agent.stream.session_state("running")
+    return agent.ask(call.use.name, call.use.input, call.tool_use_id)
 
 
 def _foreground(agent: Agent, call: Call) -> tuple[str, bool]:
@@ -76,11 +75,12 @@ def _foreground(agent: Agent, call: Call) -> tuple[str, bool]:
             agent.pause(POLL)
             if not announced and left(until) <= 0:
                 announced = True
+                agent.progress.append("bash_progress")
                 _started(agent, command, backgrounded=False)
     finally:
         agent.foreground.remove(command)
         command.kill()
-    if announced:
+    if announced and agent.release.has("task_events_bash"):
         task_notification(agent, command, "x")
     return command.read(), command.exit_code != 0
 
@@ -94,15 +94,25 @@ def _background(agent: Agent, call: Call) -> str:
 
 
 def _subagent(agent: Agent, call: Call) -> str:
+    """In the foreground up to 2.1.216, beside the turn after that; its own transcript grows in a file of its own."""
     prompt = str(call.use.input.get("prompt", ""))
-    task_id = "a" + new_id().replace("-", "")[:16]
-    if agent.release.has("task_events"):
-        agent.stream.system("task_started", **_task(agent, task_id, call.tool_use_id, "local_agent", backgrounded=False))
-    agent.stream.user([{"type": "text", "text": prompt}], new_id(), tool=call.tool_use_id)
+    reply = model.answer([prompt], prompt)
+    seconds = reply.seconds if isinstance(reply, model.Say) else 0.0
+    task = tools.Subagent(prompt, deadline(seconds), call.tool_use_id, "a" + new_id().replace("-", "")[:16])
+    agent.subagents = True
+    agent.progress.append("agent_progress")
+    agent.journal.subagent(task.task_id, "user", prompt)
+    if agent.release.has("agent_in_background"):
+        agent.background.append(task)
+        announce_background(agent)
+        _started(agent, task, backgrounded=True)
+        return "The agent was started in the background."
+    _started(agent, task, backgrounded=False)
+    agent.stream.user([messages.text_block(prompt)], new_id(), tool=call.tool_use_id)
+    agent.pause(seconds)
+    agent.journal.subagent(task.task_id, "assistant", model.recite([prompt]))
     if agent.release.has("task_events_bash"):
-        agent.stream.system(
-            "task_notification", task_id=task_id, tool_use_id=call.tool_use_id, status="completed", output_file="", summary="d"
-        )
+        task_notification(agent, task, "d")
     return model.recite([prompt])
 
 
@@ -122,31 +132,27 @@ def _result(agent: Agent, call: Call, text: str, *, failed: bool) -> None:
 # --- task events --------------------------------------------------------------------------------------------------------
 
 
-def _task(agent: Agent, task_id: str, tool_use_id: str, kind: str, *, backgrounded: bool) -> dict[str, Any]:
-    fields: dict[str, Any] = {"task_id": task_id, "tool_use_id": tool_use_id, "description": "x", "task_type": kind}
+def _started(agent: Agent, task: Task, *, backgrounded: bool) -> None:
+    feature = "task_events_bash" if task.kind == "local_bash" and not backgrounded else "task_events"
+    if not agent.release.has(feature):
+        return
+    fields: dict[str, Any] = {"task_id": task.task_id, "tool_use_id": task.tool_use_id, "description": "x", "task_type": task.kind}
     if agent.release.has("is_backgrounded"):
         fields["is_backgrounded"] = backgrounded
-    return fields
+    agent.stream.system("task_started", **fields)
 
 
-def _started(agent: Agent, command: tools.Command, *, backgrounded: bool) -> None:
-    if agent.release.has("task_events_bash" if not backgrounded else "task_events"):
-        fields = _task(agent, command.task_id, command.tool_use_id, "local_bash", backgrounded=backgrounded)
-        agent.stream.system("task_started", **fields)
-
-
-def task_notification(agent: Agent, command: tools.Command, summary: str, status: str = "completed") -> None:
+def task_notification(agent: Agent, task: Task, summary: str, status: str = "completed") -> None:
     if agent.release.has("task_events"):
-        agent.stream.system(
-            "task_notification", task_id=command.task_id, tool_use_id=command.tool_use_id, status=status, output_file="", summary=summary
-        )
+        ids = {"task_id": task.task_id, "tool_use_id": task.tool_use_id}
+        agent.stream.system("task_notification", **ids, status=status, output_file="", summary=summary)
 
 
-def task_updated(agent: Agent, command: tools.Command, status: str, at_ms: int) -> None:
+def task_updated(agent: Agent, task: Task, status: str) -> None:
     if agent.release.has("task_updated"):
-        agent.stream.system("task_updated", task_id=command.task_id, patch={"status": status, "end_time": at_ms})
+        agent.stream.system("task_updated", task_id=task.task_id, patch={"status": status, "end_time": int(time.time() * 1000)})
 
 
 def announce_background(agent: Agent) -> None:
     """The list of background tasks, as it is now."""
-    agent.stream.tasks([{"task_id": task.task_id, "task_type": "local_bash", "description": "x"} for task in agent.background])
+    agent.stream.tasks([{"task_id": task.task_id, "task_type": task.kind, "description": "x"} for task in agent.background])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from typing import Any
 
-from ccc_hookspecs.testing.simulator import slash
+from ccc_hookspecs.testing.simulator import messages, model, slash
 from ccc_hookspecs.testing.simulator.agent import Agent, Input, Interrupted
-from ccc_hookspecs.testing.simulator.calls import announce_background, task_notification, task_updated
+from ccc_hookspecs.testing.simulator.calls import Task, announce_background, task_notification, task_updated
 from ccc_hookspecs.testing.simulator.journal import new_id
-from ccc_hookspecs.testing.simulator.tools import Command
+from ccc_hookspecs.testing.simulator.stream import TurnMark
+from ccc_hookspecs.testing.simulator.tools import Subagent
 from ccc_hookspecs.testing.simulator.turn import Turn
 
 
@@ -32,7 +32,7 @@ class Headless:
     def run(self) -> int:
         """Returns the exit code. Raises Terminated and BadInput."""
         agent = self.agent
-        agent.registry.write(agent.journal.session_id, "busy" if agent.settings.startup else "idle")
+        agent.registry.write(agent.journal.session_id, None)
         self._startup()
         agent.status("idle")
         while True:
@@ -125,7 +125,11 @@ class Headless:
         """Ask whoever reads stdout whether a tool may run, and wait for the answer. Raises Interrupted."""
         request_id = new_id()
         request = {"subtype": "can_use_tool", "tool_name": name, "input": given, "tool_use_id": tool_use_id}
-        self.agent.stream.emit({"type": "control_request", "request_id": request_id, "request": request})
+        question = {"type": "control_request", "request_id": request_id, "request": request}
+        if self.agent.release.has("action_before_question"):
+            self.agent.stream.session_state("requires_action")
+        self.agent.stream.emit(question)
+        self.agent.stream.session_state("requires_action")
         try:
             while request_id not in self._answers:
                 self.agent.listen(None)
@@ -133,22 +137,33 @@ class Headless:
         except Interrupted:
             self.agent.stream.emit({"type": "control_cancel_request", "request_id": request_id})
             raise
+        finally:
+            self.agent.stream.session_state("running")
         answer = self._answers.pop(request_id).get("response") or {}
         return None if answer.get("behavior") == "allow" else str(answer.get("message") or "denied")
 
-    def _task_end(self, command: Command) -> None:
-        """A background command ended: say so, and begin a turn that tells the model."""
+    def _task_end(self, task: Task) -> None:
+        """A background task ended: say so, and begin a turn that tells the model."""
         agent = self.agent
-        summary = f'Background command "x" completed (exit code {command.exit_code})'
+        if isinstance(task, Subagent):
+            summary = model.recite([task.prompt])
+            agent.journal.subagent(task.task_id, "assistant", summary)
+            message = messages.message(messages.new_message_id(), agent.settings.model, messages.text_block(summary), None)
+            agent.stream.assistant(message, new_id(), TurnMark(), tool=task.tool_use_id)
+        else:
+            summary = f'Background command "x" completed (exit code {task.exit_code})'
         if agent.release.has("tasks_changed_first"):
             announce_background(agent)
-        task_updated(agent, command, "completed", int(time.time() * 1000))
-        task_notification(agent, command, summary)
+        task_updated(agent, task, "completed")
+        task_notification(agent, task, summary)
         if not agent.release.has("tasks_changed_first"):
             announce_background(agent)
+        text = f"<task-notification>\n<task-id>{task.task_id}</task-id>\n<status>completed</status>\n</task-notification>"
         if agent.release.has("reports_background"):
-            text = f"<task-notification>\n<task-id>{command.task_id}</task-id>\n<status>completed</status>\n</task-notification>"
             agent.push(Input(content=text, source="system", origin={"kind": "task-notification"}))
+        elif agent.release.has("notes_background"):
+            # 2.1.6 queues the notification, and no turn ever begins with it.
+            agent.journal.queue("enqueue", text, system=True)
 
 
 def fail(text: str) -> int:

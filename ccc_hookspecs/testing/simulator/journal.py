@@ -45,6 +45,8 @@ class Journal:
         self.prompt_id = new_id()
         self.last_prompt = ""
         self._held: list[Record] | None = None
+        self._tools: list[str] = []
+        self._stamped_at = 0.0
 
     @property
     def path(self) -> Path:
@@ -73,7 +75,7 @@ class Journal:
         """Append a record that hangs on `parent` (the leaf when not given) and becomes the leaf; returns its `uuid`."""
         record_id = record_id or new_id()
         record: Record = {"parentUuid": self.leaf if parent == "" else parent, "isSidechain": False, **body}
-        record |= {"uuid": record_id, "timestamp": stamp(at), "userType": "external"}
+        record |= {"uuid": record_id, "timestamp": self._stamp(at), "userType": "external"}
         if self.release.has("entrypoint"):
             record["entrypoint"] = self.entrypoint
         record |= {"cwd": str(self.cwd), "sessionId": self.session_id, "version": self.release.name, "gitBranch": ""}
@@ -88,10 +90,17 @@ class Journal:
         """Append a record that has no `uuid` and hangs on nothing."""
         self.write({"type": kind, **fields, "sessionId": self.session_id})
 
+    def _stamp(self, at: float | None) -> str:
+        """A stamp later than that of the record before, as slower processes have; up to 2.1.61 stamps choose the branch."""
+        if at is None:
+            at = self._stamped_at = max(time.time(), self._stamped_at + 0.001)
+        return stamp(at)
+
     # --- the queue ------------------------------------------------------------------------------------------------------
 
-    def queue(self, operation: str, content: Any = None) -> None:
-        if operation == "enqueue" and not (self.release.has("enqueue") or content is not None):
+    def queue(self, operation: str, content: Any = None, *, system: bool = False) -> None:
+        """`enqueue` or `dequeue`. `system`: nobody typed it, which 2.1.6 notes although it does not note other inputs."""
+        if operation == "enqueue" and not (self.release.has("enqueue") or system):
             return
         record: Record = {"type": "queue-operation", "operation": operation, "timestamp": stamp(), "sessionId": self.session_id}
         if content is not None:
@@ -114,7 +123,6 @@ class Journal:
 
     def prompt(self, content: Any, *, record_id: str, source: str = "sdk", origin: Record | None = None, merged: Sequence[str] = ()) -> str:
         """What a person, a host (`sdk`) or Claude Code itself (`system`) said; begins a turn. `merged`: ids of inputs that it swallowed."""
-        self.prompt_id = new_id()
         self.last_prompt = joined(content)
         body = self._user(content)
         if self.release.has("permission_mode_field"):
@@ -138,14 +146,16 @@ class Journal:
         body: Record = {"promptId": self.prompt_id} if self.release.has("prompt_id") else {}
         return body | {"type": "user", "message": {"role": "user", "content": content}}
 
-    def user(self, content: Any, *, meta: bool = False, record_id: str | None = None, prompt_id: bool = True, **fields: Any) -> str:
+    def new_prompt(self) -> None:
+        """What follows belongs to another prompt."""
+        self.prompt_id = new_id()
+
+    def user(self, content: Any, *, meta: bool = False, record_id: str | None = None, at: float | None = None, **fields: Any) -> str:
         """Any other `user` record: the echo of a command, an interruption, a compact summary."""
         body = self._user(content) | fields
-        if not prompt_id:
-            body.pop("promptId", None)
         if meta:
             body["isMeta"] = True
-        return self.chain(body, record_id=record_id)
+        return self.chain(body, record_id=record_id, at=at)
 
     def tool_result(self, result: Record, tool_use_result: Any, assistant: str) -> str:
         body = self._user([result]) | {"toolUseResult": tool_use_result}
@@ -160,8 +170,22 @@ class Journal:
             body["isApiErrorMessage"] = error
         return self.chain(body, record_id=record_id)
 
+    def subagent(self, task_id: str, role: str, text: str) -> None:
+        """A line in a subagent's own transcript, which carries this session's id and is marked as a side chain."""
+        folder = self.path.parent / self.session_id / "subagents" if self.release.has("subagents_dir") else self.path.parent
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        record: Record = {"parentUuid": None, "isSidechain": True, "agentId": task_id, "type": role, "uuid": new_id(), "timestamp": stamp()}
+        record |= {"message": {"role": role, "content": [{"type": "text", "text": text}]}, "sessionId": self.session_id}
+        with (folder / f"agent-{task_id}.jsonl").open("a") as file:
+            file.write(json.dumps(record) + "\n")
+
     def attachment(self, kind: str) -> str:
         return self.chain({"attachment": {"type": kind}, "type": "attachment"})
+
+    def progress(self, kind: str) -> None:
+        """What a command or a subagent did meanwhile; 2.1.61 alone chains such records, late, and they never appear on stdout."""
+        if self.release.has("progress"):
+            self.chain({"type": "progress", "data": {"type": kind}, "toolUseID": "progress-0", "parentToolUseID": "toolu_0"})
 
     def system(self, subtype: str, **fields: Any) -> str:
         return self.chain({"type": "system", "subtype": subtype, **fields})
@@ -171,6 +195,12 @@ class Journal:
     def last_prompt_trailer(self) -> None:
         leaf = {"leafUuid": self.leaf} if self.release.has("last_prompt_leaf") else {}
         self.plain("last-prompt", lastPrompt=self.last_prompt[:200], **leaf)
+
+    def tools_used(self, names: Sequence[str]) -> None:
+        """The list of tools used so far, when one is new, in releases that keep it."""
+        if self.release.has("tools_used") and not set(names) <= set(self._tools):
+            self._tools += [name for name in dict.fromkeys(names) if name not in self._tools]
+            self.plain("tools-used", tools=list(self._tools))
 
     def snapshot(self, message_id: str) -> None:
         """The record that a terminal writes before each prompt; it has a `messageId` and no `uuid`."""
@@ -184,7 +214,8 @@ class Journal:
         elif name == "-last-prompt":
             self.last_prompt_trailer()
         else:
-            self.plain(name[1:], **_TRAILERS.get(name, {}))
+            stamped = {"timestamp": stamp(), "version": self.release.name} if name in _STAMPED else {}
+            self.plain(name[1:], **_TRAILERS.get(name, {}), **stamped)
 
 
 def joined(content: Any) -> str:
@@ -194,12 +225,13 @@ def joined(content: Any) -> str:
     return "\n".join(block.get("text", "") for block in content if isinstance(block, dict))
 
 
+_STAMPED = {"-api-request-shape", "-api-request"}
+
 _TRAILERS: dict[str, Record] = {
     "-atis-latch": {"atis": ""},
     "-mode": {"mode": "normal"},
     "-permission-mode": {"permissionMode": "default"},
     "-cost-state": {"totalCostUSD": 0.0, "totalDuration": 0, "hasUnknownModelCost": False},
-    "-tools-used": {"tools": ["Bash"]},
     "-api-request-shape": {"shapeHash": "0" * 64, "shape": {}},
     "-api-request-blob": {"hash": "0" * 64, "message": {"role": "user", "content": []}},
     "-api-request": {"querySource": "sdk", "shapeHash": "0" * 64, "keep": 0, "tail": []},

@@ -5,7 +5,7 @@
     BG: command     runs the command in the background
     TWO:            two commands in one answer
     ASK: command    runs the command after a person allowed it
-    TASK: text      a subagent
+    TASK: text      a subagent that is told this text; `TASK: SLOW n` is one that takes n seconds
     THINK           thinks before it recites
     WAKE: n         arms a wake-up in n seconds
     CUSTOM: Name {} any other tool
@@ -72,9 +72,9 @@ def recite(memory: list[str]) -> str:
     return "SEEN " + json.dumps(memory, ensure_ascii=False)
 
 
-def answer(memory: list[str], *, after_tools: bool) -> Reply:
-    """The answer to everything in memory; after a tool's result always a recital, as nothing was asked anew."""
-    last = memory[-1].strip() if memory and not after_tools else ""
+def answer(memory: list[str], asked: str) -> Reply:
+    """The answer to `asked`, the last text of the turn; a recital when that is empty, as after a tool's result."""
+    last = asked.strip()
     word, _, rest = last.partition(" ")
     match word:
         case "SLOW":
@@ -117,7 +117,7 @@ def _tools(text: str) -> tuple[ToolUse, ...]:
                 ToolUse("Bash", {"command": "echo b", "description": "y"}),
             )
         case "TASK":
-            return (ToolUse("Agent", {"description": "d", "prompt": "subagent says hi", "subagent_type": "general-purpose"}),)
+            return (ToolUse("Agent", {"description": "d", "prompt": rest or "hi", "subagent_type": "general-purpose"}),)
         case "WAKE":
             return (ToolUse("ScheduleWakeup", {"delaySeconds": _seconds(rest), "reason": "r", "prompt": "wake"}),)
         case "CUSTOM":

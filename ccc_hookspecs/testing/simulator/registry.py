@@ -28,11 +28,12 @@ class Registry:
         }
         self._record |= {"version": release.name, "kind": "interactive", "entrypoint": entrypoint}
 
-    def write(self, session_id: str, status: str) -> None:
+    def write(self, session_id: str, status: str | None) -> None:
+        """Write the record anew; `status` None leaves it out, as while hooks run at the start."""
         if not self._kept:
             return
         self._record["sessionId"] = session_id
-        if self._with_status:
+        if self._with_status and status is not None:
             self._record |= {"status": status, "updatedAt": _now(), "statusUpdatedAt": _now()}
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         part = self.path.with_suffix(".tmp")

@@ -36,18 +36,23 @@ SINCE: dict[str, tuple[int, int, int]] = {
     "last_prompt_leaf": (2, 1, 168),
     "mode_record": (2, 1, 168),
     "turn_duration": (2, 1, 168),
-    "no_echo_of_exit": (2, 1, 216),
+    "echoes_exit": (2, 1, 6),
     "origin_human": (2, 1, 216),
     "cost_state": (2, 1, 275),
+    "headless_cost_state": (2, 1, 332),
     "removal_reason": (2, 1, 275),
     "removal_names_command": (2, 1, 332),
     "merged_send_uuids": (2, 1, 332),
     "atis_latch": (2, 1, 275),
     "turn_origin": (2, 1, 332),
-    "api_request": (2, 1, 332),
+    "task_status": (2, 1, 216),
+    "progress": (2, 1, 61),
+    "tools_used": (2, 1, 332),
+    "subagents_dir": (2, 1, 6),
     # the branch that --resume reads
     "branch_last_record": (2, 1, 119),
     "branch_last_prompt": (2, 1, 168),
+    "mends_broken_chain": (2, 1, 119),
     # stdout
     "stop_reason_later": (2, 1, 61),
     "task_events": (2, 1, 61),
@@ -57,39 +62,54 @@ SINCE: dict[str, tuple[int, int, int]] = {
     "task_updated": (2, 1, 119),
     "thinking_tokens": (2, 1, 168),
     "lifecycle": (2, 1, 216),
+    "idle_beside_background": (2, 1, 216),
+    "action_before_question": (2, 1, 216),
     "background_tasks_changed": (2, 1, 216),
     "tasks_changed_first": (2, 1, 216),
     "conversation_reset": (2, 1, 216),
+    "reset_timestamp": (2, 1, 332),
     "result_user_message": (2, 1, 216),
     "user_timestamp": (2, 1, 119),
     "assistant_timestamp": (2, 1, 216),
     "user_message": (2, 1, 275),
-    "api_error_reason": (2, 1, 275),
+    "interrupt_is_error": (2, 1, 119),
+    "api_error_reason": (2, 1, 216),
     "result_origin": (2, 1, 168),
     "local_num_turns": (2, 1, 168),
-    "compact_status": (0, 0, 0),
     "is_backgrounded": (2, 1, 275),
-    "agent_in_background": (2, 1, 275),
+    "agent_in_background": (2, 1, 216),
     "init_user_messages": (2, 1, 332),
+    "subagents_end_late": (2, 1, 332),
+    "clear_says_more": (2, 1, 332),
     # processes and their records
     "registry": (2, 1, 119),
     "native_program": (2, 1, 119),
     "headless_status": (2, 1, 275),
     # behaviour
-    "clear_moves_session": (2, 1, 168),
+    "headless_compacts": (0, 0, 0),
+    "clear_moves_session": (2, 1, 119),
+    "joins_before_answer": (2, 1, 61),
+    "partial_answer": (2, 1, 119),
     "hook_events": (2, 1, 119),
-    "reports_background": (2, 1, 6),
-    "kills_background_at_exit": (2, 1, 119),
+    "notes_background": (2, 1, 6),
+    "reports_background": (2, 1, 61),
+    "kills_background_at_exit": (2, 1, 168),
     "merges_queued_inputs": (2, 1, 119),
-    "synthetic_after_open_turn": (2, 1, 119),
+    "synthetic_after_open_turn": (2, 1, 6),
+    "synthetic_question": (2, 1, 275),
 }
 
-WITHOUT: dict[str, tuple[tuple[int, int, int], ...]] = {
-    "enqueue": ((2, 1, 6),),
-    "compact_status": ((2, 1, 6),),
-    "tasks_changed_first": ((2, 1, 332),),
+_EVER = (99, 0, 0)
+
+GAPS: dict[str, tuple[tuple[int, int, int], tuple[int, int, int]]] = {
+    "enqueue": ((2, 1, 6), (2, 1, 61)),
+    "headless_compacts": ((2, 1, 6), (2, 1, 61)),
+    "synthetic_question": ((2, 1, 332), _EVER),
+    "echoes_exit": ((2, 1, 61), _EVER),
+    "progress": ((2, 1, 119), _EVER),
+    "tasks_changed_first": ((2, 1, 332), _EVER),
 }
-"""Releases that lack a feature which older ones have."""
+"""Features that were missing again from the first release named until before the second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +120,8 @@ class Release:
     number: tuple[int, int, int]
 
     def has(self, feature: str) -> bool:
-        return self.number >= SINCE[feature] and self.number not in WITHOUT.get(feature, ())
+        lost, back = GAPS.get(feature, (_EVER, _EVER))
+        return self.number >= SINCE[feature] and not lost <= self.number < back
 
     @property
     def branch_rule(self) -> BranchRule:

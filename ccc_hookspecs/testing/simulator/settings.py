@@ -53,6 +53,7 @@ class Settings:
     late_flush: float | None = None
     slow_exit: float = 0.0
     deaf: bool = False
+    exit_echo: bool = False
     status_file: Path | None = None
 
 
@@ -83,6 +84,7 @@ def read(arguments: Sequence[str], environ: Mapping[str, str] | None = None) -> 
         late_flush=_seconds(environ, "CCC_SIM_LATE_FLUSH"),
         slow_exit=_seconds(environ, "CCC_SIM_SLOW_EXIT") or 0.0,
         status_file=Path(environ["CCC_SIM_STATUS_FILE"]) if environ.get("CCC_SIM_STATUS_FILE") else None,
+        exit_echo=environ.get("CCC_SIM_EXIT_ECHO") == "1",
         deaf=environ.get("CCC_SIM_DEAF") == "1",
     )
 

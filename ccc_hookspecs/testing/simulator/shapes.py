@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from ccc_hookspecs.testing.simulator.releases import Release
 
-Situation: TypeAlias = Literal["begin", "terminal", "compact", "later"]
+Situation: TypeAlias = Literal["begin", "terminal", "compact", "later", "aside"]
 Since: TypeAlias = tuple[int, int, int]
 Shapes: TypeAlias = tuple[tuple[Since, tuple[str, ...]], ...]
 
@@ -28,16 +28,18 @@ BEFORE_ANSWER: dict[Situation, Shapes] = {
         ((2, 1, 275), ("environment", "agent_listing_delta", "total_tokens_reminder")),
         ((2, 1, 216), ("agent_listing_delta",)),
     ),
-    "compact": (((2, 1, 275), _CONTEXT[1:]),),
+    "compact": (((2, 1, 332), (*_CONTEXT[1:], *_REQUEST)), ((2, 1, 275), ("total_tokens_reminder", *_CONTEXT[1:]))),
     "later": (((2, 1, 332), ("-api-request",)), ((2, 1, 275), ("total_tokens_reminder",))),
+    "aside": (((2, 1, 332), ("-api-request",)),),
 }
-"""After a prompt, before its first answer. `begin`: a session's first turn; `terminal`: the first turn of a terminal that resumed."""
+"""After a prompt, before its first answer. `begin`: a session's first turn; `terminal`: a terminal's first; `aside`: nobody typed it."""
 
 AFTER_ANSWER: dict[Situation, Shapes] = {
     "begin": (((2, 1, 275), ("prompt_snapshot", "-last-prompt", "-atis-latch")),),
     "terminal": (((2, 1, 332), ()), ((2, 1, 275), ("prompt_snapshot",))),
     "compact": (((2, 1, 275), ("prompt_snapshot", "-last-prompt", "-atis-latch")),),
     "later": (),
+    "aside": (),
 }
 
 AFTER_COMPACT: Shapes = (

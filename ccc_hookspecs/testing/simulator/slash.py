@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
-from ccc_hookspecs.testing.simulator import branch, model, shapes
+from ccc_hookspecs.testing.simulator import branch, messages, model, shapes
 from ccc_hookspecs.testing.simulator.agent import Agent, Input
 from ccc_hookspecs.testing.simulator.journal import new_id
 from ccc_hookspecs.testing.simulator.stream import TurnMark
-from ccc_hookspecs.testing.simulator.turn import Turn, synthetic
+from ccc_hookspecs.testing.simulator.turn import Turn
+
+
+class EndedByCommand(Exception):
+    """The command ended the process."""
+
 
 LOCAL = {"/context", "/cost", "/usage"}
 
@@ -25,7 +31,9 @@ def run(agent: Agent, given: Input) -> None:
     """Run one slash command as a turn of its own."""
     command = command_of(given) or "/"
     own = agent.settings.config_dir / "commands" / f"{command[1:]}.md"
-    if command == "/compact" and agent.memory:
+    if command == "/compact" and agent.entrypoint == "sdk-cli" and not agent.release.has("headless_compacts"):
+        _Local(agent, given, command).die()
+    elif command == "/compact" and agent.memory:
         _Local(agent, given, command).compact()
     elif command == "/clear" and agent.release.has("clear_moves_session"):
         _Local(agent, given, command).clear()
@@ -49,6 +57,23 @@ def _name_echo(command: str) -> str:
     return f"<command-name>{command}</command-name>\n<command-message>{command[1:]}</command-message>\n<command-args></command-args>"
 
 
+def caveat(agent: Agent, at: float | None = None) -> None:
+    """The meta record that stands before the echo of a local command."""
+    text = "<local-command-caveat>A local command follows; nobody asked anything with it.</local-command-caveat>"
+    if not agent.release.has("caveat_tag"):
+        text = "Caveat: a local command follows; nobody asked anything with it."
+    agent.journal.user(text, meta=True, at=at)
+
+
+def echo(agent: Agent, command: str, record_id: str, output: str) -> None:
+    """The three `user` records that a local command leaves: a caveat, its name and its output, all with one stamp."""
+    at = time.time()
+    agent.journal.new_prompt()
+    caveat(agent, at)
+    agent.journal.user(_name_echo(command), record_id=record_id, at=at)
+    agent.journal.user(f"<local-command-stdout>{output}</local-command-stdout>", at=at)
+
+
 class _Local:
     """A command without the model: records that echo it, and a result of no turns."""
 
@@ -60,6 +85,7 @@ class _Local:
         self.mark = TurnMark(inputs=ids, begun=len(ids))
 
     def _begin(self, *, init: bool = True) -> None:
+        self.agent.journal.new_prompt()
         if self.given.source != "typed":
             self.agent.journal.queue("dequeue")
         self.agent.stream.lifecycle(self.given.input_id, "started")
@@ -74,10 +100,7 @@ class _Local:
         self.agent.stream.lifecycle(self.given.input_id, "completed")
 
     def _caveat(self) -> None:
-        text = "<local-command-caveat>A local command follows; nobody asked anything with it.</local-command-caveat>"
-        if not self.agent.release.has("caveat_tag"):
-            text = "Caveat: a local command follows; nobody asked anything with it."
-        self.agent.journal.user(text, meta=True)
+        caveat(self.agent)
 
     def _name(self) -> None:
         self.agent.journal.user(_name_echo(self.command), record_id=self.given.input_id)
@@ -88,7 +111,7 @@ class _Local:
         if agent.release.has("system_local_command"):
             agent.journal.system("local_command", content=wrapped, level="info", isMeta=False)
             if on_stdout:
-                message = synthetic(text, "end_turn" if agent.release.has("user_message") else "stop_sequence")
+                message = messages.synthetic(text, "end_turn" if agent.release.has("user_message") else "stop_sequence")
                 agent.stream.assistant(message, new_id(), self.mark, marked=False)
         else:
             record_id = agent.journal.user(wrapped)
@@ -108,17 +131,19 @@ class _Local:
         self.agent.journal.user(f"Unknown slash command: {self.command[1:]}", record_id=self.given.input_id)
         self._end("")
 
+    def die(self) -> None:
+        """A headless of 2.1.6 ends over `/compact`."""
+        self._begin(init=False)
+        self.agent.stream.result(self.mark, "", subtype="error_during_execution", is_error=True, reason=None, num_turns=0)
+        raise EndedByCommand
+
     def clear(self) -> None:
         agent = self.agent
         self._begin(init=False)
-        if agent.release.has("conversation_reset"):
-            mark = {"user_message_uuid": self.given.input_id} if agent.release.has("turn_origin") else {}
-            agent.stream.emit(
-                {"type": "conversation_reset", "new_conversation_id": new_id(), "uuid": new_id(), **mark}
-                | {"session_id": agent.journal.session_id}
-            )
-            if agent.release.has("cost_state"):
-                agent.stream.tasks([])
+        agent.stream.conversation_reset(self.given.input_id)
+        if agent.release.has("clear_says_more"):
+            agent.stream.tasks([])
+            agent.journal.named("-cost-state")
         agent.move(new_id())
         self._init()
         self._caveat()
@@ -128,32 +153,35 @@ class _Local:
 
     def compact(self) -> None:
         agent = self.agent
-        statuses = agent.release.has("compact_status")
-        self._begin(init=not statuses)
-        if statuses:
-            agent.stream.system("status", status="compacting")
-            agent.stream.system("status", status=None)
-            self._init()
+        self._begin(init=False)
+        agent.stream.system("status", status="compacting")
+        agent.stream.system("status", status=None)
+        self._init()
         summary = "Summary of the conversation so far: " + model.recite(agent.memory)
         self._boundary(summary)
         agent.memory = [summary]
-        agent.situation = "compact"
+        agent.shape = "compact"
         self._end("")
 
     def _boundary(self, summary: str) -> None:
         agent = self.agent
         logical, agent.journal.leaf = agent.journal.leaf, None
         metadata = {"trigger": "manual", "preTokens": 20}
-        fields: dict[str, Any] = {"content": "Conversation compacted", "level": "info", "isMeta": False, "compactMetadata": metadata}
+        fields: dict[str, Any] = {"content": "Conversation compacted", "level": "info", "compactMetadata": metadata}
+        if agent.entrypoint != "cli" or not agent.release.has("cost_state"):
+            fields["isMeta"] = False
         agent.journal.system("compact_boundary", logicalParentUuid=logical, **fields)
-        if agent.release.has("compact_status"):
-            agent.stream.system("compact_boundary", compact_metadata={"trigger": "manual", "pre_tokens": 20})
+        agent.stream.system("compact_boundary", compact_metadata={"trigger": "manual", "pre_tokens": 20})
         record_id = agent.journal.user(summary, isVisibleInTranscriptOnly=True, isCompactSummary=True)
         agent.stream.user(summary, record_id, replay=True, isSynthetic=True)
         self._caveat()
         self._name()
         output = "<local-command-stdout>Compacted</local-command-stdout>"
         agent.stream.user(output, agent.journal.user(output), replay=True)
+        if agent.subagents and agent.release.has("task_status"):
+            agent.journal.attachment("task_status")
+        if agent.skills and agent.release.has("attachments"):
+            agent.journal.attachment("invoked_skills")
         for name in shapes.of(agent.release, shapes.AFTER_COMPACT):
             agent.journal.named(name)
 
@@ -170,10 +198,12 @@ class _Custom:
     def run(self) -> None:
         Turn(self.agent, [self.given], prompt=self._prompt).run()
 
-    def _prompt(self) -> None:
+    def _prompt(self) -> str:
         journal = self.agent.journal
         journal.user(_name_echo(self.command), record_id=self.given.input_id, **journal.turn_origin("sdk"))
         journal.user([{"type": "text", "text": self.body}], meta=True)
         if self.agent.release.has("attachments"):
             journal.attachment("command_permissions")
+        self.agent.skills = True
         self.agent.memory.append(self.body)
+        return self.body

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from ccc_hookspecs.testing.simulator.journal import new_id, stamp
+from ccc_hookspecs.testing.simulator.messages import USAGE
 from ccc_hookspecs.testing.simulator.releases import Release
 
 Event: TypeAlias = dict[str, Any]
@@ -19,7 +20,8 @@ Event: TypeAlias = dict[str, Any]
 class TurnMark:
     """What the events of one turn say about the inputs that began or joined it.
 
-    `inputs`: their ids; the first `begun` of them began it. `first`: no assistant event came yet. `rounds`: requests so far.
+    `inputs`: their ids; the first `begun` of them began it. `first`: no assistant event came yet. `rounds`: requests so
+    far, `results`: tool results.
     """
 
     inputs: list[str] = field(default_factory=list)
@@ -27,6 +29,7 @@ class TurnMark:
     started: float = field(default_factory=time.monotonic)
     first: bool = True
     rounds: int = 0
+    results: int = 0
 
 
 class Stream:
@@ -91,17 +94,17 @@ class Stream:
     def result(self, turn: TurnMark, text: str, **fields: Any) -> None:
         """The end of a turn. `reason` is the `terminal_reason`, left out for a local command."""
         reason = fields.pop("reason", "completed")
-        event: Event = {"type": "result", "subtype": "success", "is_error": False, "num_turns": max(1, turn.rounds)}
+        event: Event = {"type": "result", "subtype": "success", "is_error": False, "num_turns": 1 + turn.results}
         event |= {"duration_ms": int((time.monotonic() - turn.started) * 1000), "session_id": self.session_id}
         event |= {"total_cost_usd": 0.0, "usage": dict(USAGE), "permission_denials": [], "result": text, "uuid": new_id()} | fields
         if reason is not None and self.release.has("terminal_reason"):
             event["terminal_reason"] = reason
-        self.emit(event | self._result_marks(turn, local=reason is None))
+        self.emit(event | self._result_marks(turn, answered=reason == "completed"))
 
-    def _result_marks(self, turn: TurnMark, *, local: bool) -> Event:
+    def _result_marks(self, turn: TurnMark, *, answered: bool) -> Event:
         if self.release.has("user_message"):
             return self._turn_marks(turn)
-        if turn.inputs and self.release.has("result_user_message") and not local:
+        if turn.inputs and self.release.has("result_user_message") and answered:
             return {"user_message_uuid": turn.inputs[turn.begun - 1]}
         return {}
 
@@ -124,5 +127,10 @@ class Stream:
         if self.release.has("background_tasks_changed"):
             self.system("background_tasks_changed", tasks=list(tasks))
 
-
-USAGE = {"input_tokens": 10, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 10}
+    def conversation_reset(self, input_id: str | None) -> None:
+        """`/clear` moved the process to another session; still printed under the old one."""
+        if self.release.has("conversation_reset"):
+            event: Event = {"type": "conversation_reset", "new_conversation_id": new_id(), "uuid": new_id(), "session_id": self.session_id}
+            if self.release.has("init_user_messages"):
+                event |= {"trigger": "clear", "user_message_uuid": input_id}
+            self.emit(event | self._stamped("reset_timestamp"))

@@ -11,6 +11,7 @@ from typing import Any
 from ccc_hookspecs.testing.simulator import slash
 from ccc_hookspecs.testing.simulator.agent import Agent, Input
 from ccc_hookspecs.testing.simulator.inbox import Terminated
+from ccc_hookspecs.testing.simulator.journal import new_id
 from ccc_hookspecs.testing.simulator.turn import Turn
 
 PROMPT = "> "
@@ -56,6 +57,8 @@ class Terminal:
     def _turn(self, given: Input) -> str:
         agent = self.agent
         if slash.command_of(given) is not None:
+            given.input_id = new_id()
+            agent.journal.snapshot(given.input_id)
             slash.run(agent, given)
             return ""
         answer = Turn(agent, [given]).run()
@@ -73,12 +76,15 @@ class Terminal:
                 journal.named(name)
 
     def _leave(self, text: str) -> None:
-        """Leaving by `/exit` appends records without conversation; 2.1.6 alone leaves the echo of the command."""
+        """Leaving by `/exit` appends records without conversation: always trailers, on 2.1.6 also the echo of the command.
+
+        Other releases leave the echo at times; `CCC_SIM_EXIT_ECHO=1` asks for it.
+        """
         journal = self.agent.journal
-        if self.agent.release.number == (2, 1, 6) and journal.leaf is not None:
-            journal.user("<local-command-caveat>A local command follows.</local-command-caveat>", meta=True)
-            journal.user(f"<command-name>{text}</command-name>")
-            journal.user("<local-command-stdout>Bye!</local-command-stdout>")
+        if journal.leaf is not None and (self.agent.release.has("echoes_exit") or self.agent.settings.exit_echo):
+            record_id = new_id()
+            journal.snapshot(record_id)
+            slash.echo(self.agent, text, record_id, "Bye!")
         elif journal.leaf is not None and self.agent.release.has("cost_state"):
             journal.named("-cost-state")
         _print("\n")

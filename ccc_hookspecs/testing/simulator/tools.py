@@ -12,6 +12,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from ccc_hookspecs.testing.simulator.inbox import left
+
+
+@dataclass(slots=True)
+class Subagent:
+    """A subagent that works beside the turn until a monotonic time; it has no process of its own."""
+
+    prompt: str
+    until: float
+    tool_use_id: str
+    task_id: str
+    kind: str = "local_agent"
+
+    def done(self) -> bool:
+        return left(self.until) <= 0
+
+    def kill(self) -> None:
+        self.until = 0.0
+
 
 @dataclass(slots=True)
 class Command:
@@ -21,6 +40,7 @@ class Command:
     output: IO[bytes]
     tool_use_id: str
     task_id: str = field(default_factory=lambda: "b" + uuid.uuid4().hex[:8])
+    kind: str = "local_bash"
 
     def done(self) -> bool:
         return self.process.poll() is not None
