@@ -70,13 +70,16 @@ class Flow:
         )
         return retire(ccc, order, self.settings, self.journal, self.reporter)
 
-    def catch_up(self, ccc: Host, headless: Headless, release: str | None) -> CatchUp | None:
-        """What a fresh `--resume` by this release would lack, now that the headless has exited; None when nothing or switched off."""
+    def catch_up(self, ccc: Host, headless: Headless) -> CatchUp | None:
+        """The turns that a `--resume` lacks as the transcript is now; None when it lacks nothing, or when that is switched off.
+
+        For a headless that has exited, or for one that was just resumed and wrote nothing yet.
+        """
         path = self.evidence.transcript_of(ccc, headless)
         if path is None or not self.settings.catch_up:
             return None
         tree = read_tree(path)
-        turns = turns_of(path, tree, lost_prompts(tree, release))
+        turns = turns_of(path, tree, lost_prompts(tree, tree.release))
         given = catch_up(turns, self.settings.catch_up_limit)
         if given is not None and given.cut:
             log.info("session %s: the catch-up leaves out the %d oldest turns", headless.session_id, given.cut)

@@ -38,6 +38,11 @@ class Tree:
     typed: frozenset[str] = frozenset()
     children: Mapping[str | None, Sequence[str]] = field(default_factory=dict)
 
+    @property
+    def release(self) -> str | None:
+        """The release that wrote the last record that names one."""
+        return next((entry.release for entry in reversed(list(self.nodes.values())) if entry.release is not None), None)
+
     @classmethod
     def of(cls, entries: Iterable[Entry], last_prompts: Sequence[str] = (), typed: frozenset[str] = frozenset()) -> Tree:
         nodes: dict[str, Entry] = {}

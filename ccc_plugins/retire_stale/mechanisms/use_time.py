@@ -13,7 +13,19 @@ from collections import OrderedDict
 from ccc_hookspecs.config import PluginSettings
 from ccc_hookspecs.signals import emit, headless_kept, injection_held
 from ccc_hookspecs.specs import Host, hookimpl
-from ccc_hookspecs.values import Decision, Deferral, Deliver, HeldInjection, Hold, Injection, Kept, Outcome, Respawn, RetirementFailure
+from ccc_hookspecs.values import (
+    Decision,
+    Deferral,
+    Deliver,
+    Headless,
+    HeldInjection,
+    Hold,
+    Injection,
+    Kept,
+    Outcome,
+    Respawn,
+    RetirementFailure,
+)
 from ccc_plugins.retire_stale.evidence.observer import Judgement
 from ccc_plugins.retire_stale.flow import Flow, is_gone
 from ccc_plugins.retire_stale.judgement.decision import course
@@ -38,8 +50,16 @@ def pre_inject(ccc: Host, injection: Injection) -> Decision | None:
     flow = plugin.flow(ccc)
     if flow.evidence.is_fresh(ccc, injection.headless):
         holds.drop(injection)
-        return None
+        return _first_input(ccc, flow, injection.headless)
     return _decide(ccc, flow, injection)
+
+
+def _first_input(ccc: Host, flow: Flow, headless: Headless) -> Deliver | None:
+    """A process that was resumed and was given nothing yet gets the turns that its branch lacks, whoever retired the one before."""
+    if headless.sent != () or headless.resumed is False or flow.settings.mode == "shadow":
+        return None
+    given = flow.catch_up(ccc, headless)
+    return Deliver(catch_up=given.text, catch_up_turns=given.turns) if given is not None else None
 
 
 def _decide(ccc: Host, flow: Flow, injection: Injection) -> Decision | None:
@@ -61,7 +81,7 @@ def _respawn(ccc: Host, flow: Flow, injection: Injection, judgement: Judgement) 
     outcome = flow.retire(ccc, injection.headless, mechanism=NAME, reason=reason, wanted=_objection, overruled=overruled)
     if is_gone(outcome):
         holds.drop(injection)
-        given = flow.catch_up(ccc, injection.headless, judgement.release)
+        given = flow.catch_up(ccc, injection.headless)
         flow.forget(injection.headless)
         return Respawn(reason=reason, catch_up=given.text if given else None, catch_up_turns=given.turns if given else ())
     return _not_retired(injection, judgement, outcome)

@@ -142,3 +142,19 @@ def test_the_catch_up_can_be_switched_off(stage: Stage) -> None:
     decision = stage.inject()
     assert isinstance(decision, Respawn)
     assert decision.catch_up is None
+
+
+def test_a_fresh_process_gets_lacking_turns_also_when_another_mechanism_retired_the_old_one(stage: Stage) -> None:
+    """Both wrote at once and the launch retired the headless: the fresh one's first text comes with the turns that its branch lacks."""
+    stage.work("SLOW 2")
+    stage.take_over("from terminal")
+    stage.head.wait_idle()
+    stage.launch()
+    assert not stage.head.alive
+    fresh = stage.resume()
+    decision = stage.inject()
+    assert isinstance(decision, Deliver)
+    assert decision.catch_up is not None
+    assert "from terminal" in decision.catch_up
+    fresh.ask(f"{decision.catch_up}\nand on")
+    assert stage.inject() is None
