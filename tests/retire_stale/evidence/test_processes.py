@@ -26,6 +26,7 @@ from ccc_plugins.retire_stale.evidence.processes import (
     same_process,
     same_user,
     snapshot,
+    unnamed_directories,
 )
 from tests.retire_stale.evidence.conftest import Actors
 
@@ -89,6 +90,10 @@ def test_a_terminal_that_names_no_session_is_possible_in_its_directory(actors: A
     table = snapshot()
     assert _found(interactive_writers(table, NOBODY, S, None, tmp_path / "link")) == [(here.pid, "directory", False)]
     assert interactive_writers(table, NOBODY, S, None) == ()
+    assert os.path.realpath(tmp_path) in unnamed_directories(table, NOBODY)
+    named = _registry((here.pid, N, "cli"), start=start_time(here.pid))
+    assert os.path.realpath(tmp_path) not in unnamed_directories(table, named)
+    assert interactive_writers(table, named, S, None, tmp_path) == ()
 
 
 @pytest.mark.case("C02", "C08")
