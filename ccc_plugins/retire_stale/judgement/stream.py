@@ -115,7 +115,9 @@ class Stream:
         self.turn, self.begun = reason, True
 
     def _close(self) -> None:
+        """A turn is over, and with it the questions that it asked: their answers go into the FIFO and are not printed."""
         self.turn, self.ended = None, True
+        self.requests.clear()
 
     def _message(self, event: Mapping[str, Any]) -> None:
         if event.get("parent_tool_use_id"):

@@ -104,8 +104,9 @@ def _retire(ccc: Host, flow: Flow, headless: Headless, lock_seconds: float, view
 
 
 def _resumable(judgement: Judgement) -> str | None:
-    """A terminal can only take over what is on disk."""
-    return None if judgement.on_disk else "its history is not on disk"
+    """A terminal can only go on with what is on disk; what is busy may yet come to stand there."""
+    lost = judgement.idleness.verdict == "idle" and not judgement.on_disk
+    return "its history is not on disk" if lost else None
 
 
 def _remember(flow: Flow, headless: Headless, signs: tuple[str, ...]) -> None:

@@ -69,8 +69,9 @@ def _retire(ccc: Host, flow: Flow, headless: Headless, view: View) -> None:
 
 
 def _resumable(judgement: Judgement) -> str | None:
-    """A terminal can only go on with what is on disk."""
-    return None if judgement.on_disk else "its history is not on disk"
+    """A terminal can only go on with what is on disk; what is busy may yet come to stand there."""
+    lost = judgement.idleness.verdict == "idle" and not judgement.on_disk
+    return "its history is not on disk" if lost else None
 
 
 class Sightings:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+import psutil
 import pytest
 
-from ccc_hookspecs.testing.harness import SimulatedHeadless, SimulatedTerminal, Simulator
+from ccc_hookspecs.testing.harness import SimulatedHeadless, SimulatedTerminal, Simulator, wait_until
 from ccc_hookspecs.testing.recording import CapturedSignals, RecordingHost
 from ccc_hookspecs.values import Decision, Injection, TerminalLaunch, Tick
 from ccc_plugins.retire_stale.mechanisms import terminal_launch, use_time, watcher
@@ -25,12 +27,26 @@ class Stage:
     signals: CapturedSignals
     head: SimulatedHeadless
     ticks: int = field(default=0)
+    tools: list[psutil.Process] = field(default_factory=list)
 
     def work(self, text: str) -> None:
         """Give the headless this to do, and wait until its log shows the turn."""
         turns = len(self.head.events("system", "init"))
         self.head.send(text)
         self.head.wait_event("system", "init", count=turns + 1)
+
+    def keep_busy(self, text: str) -> None:
+        """Have the headless run a tool that does not end by itself; the tool is ended with the test."""
+        self.head.send(text)
+        wait_until(lambda: psutil.Process(self.head.pid).children(), "a running tool")
+        self.tools += psutil.Process(self.head.pid).children(recursive=True)
+
+    def end_tools(self) -> None:
+        """End what `keep_busy` started, and whatever that started since."""
+        for tool in self.tools:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                for process in (*tool.children(recursive=True), tool):
+                    process.kill()
 
     def terminal(self, *texts: str) -> SimulatedTerminal:
         """Open a terminal on the session and take these turns in it; it stays open."""
@@ -81,5 +97,7 @@ def stage(simulator: Simulator, recording_host: RecordingHost, captured_signals:
     head = simulator.headless()
     head.ask("first from headless")
     recording_host.adopt(head)
-    yield Stage(simulator, recording_host, captured_signals, head)
+    made = Stage(simulator, recording_host, captured_signals, head)
+    yield made
+    made.end_tools()
     plugin.use(Settings())

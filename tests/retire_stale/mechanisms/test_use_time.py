@@ -72,7 +72,7 @@ def test_turns_given_back_once_are_not_given_back_again(stage: Stage) -> None:
 
 def test_a_stale_headless_with_lingering_work_yields_to_a_person_only(stage: Stage) -> None:
     """A background task holds the text back, until a person overrules the hold."""
-    stage.head.send("BG: sleep 300")
+    stage.keep_busy("BG: sleep 300")
     wait_until(lambda: stage.head.events("result"), "the end of the turn")
     stage.head.wait_idle()
     stage.take_over("from terminal")
