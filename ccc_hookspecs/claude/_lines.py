@@ -30,6 +30,22 @@ class Line:
     data: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Lines:
+    r"""Some complete lines on end: `data`, which stands at `offset` in the file and ends with `b"\n"`. Iterating gives each as a `Line`."""
+
+    offset: int
+    data: bytes
+
+    @property
+    def plain(self) -> bool:
+        """Whether every line is, byte for byte, what `Line.data` would hold of it."""
+        return b"\0" not in self.data and b"\r" not in self.data and not (self.offset == 0 and self.data.startswith(_BOM))
+
+    def __iter__(self) -> Iterator[Line]:
+        return split_lines(self.data, self.offset)
+
+
 def clean(piece: bytes, offset: int) -> bytes:
     """`piece`, the bytes of a line that starts at `offset`, as `Line.data` holds them."""
     piece = piece.replace(b"\0", b"").rstrip(b"\r")

@@ -11,11 +11,11 @@ import stat
 from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
-from ccc_hookspecs.claude._lines import CHUNK, MAX_LINE, Line, open_regular, read_at, split_lines
+from ccc_hookspecs.claude._lines import CHUNK, MAX_LINE, Line, Lines, open_regular, read_at, split_lines
 from ccc_hookspecs.claude._parse import Record, parse
 from ccc_hookspecs.claude._search import find, find_in, line_at, lines_backward, rfind
 
-__all__ = ["Growth", "JsonlFollower", "Line", "Record", "find", "line_at", "lines_backward", "parse", "rfind"]
+__all__ = ["Growth", "JsonlFollower", "Line", "Lines", "Record", "find", "line_at", "lines_backward", "parse", "rfind"]
 
 Growth: TypeAlias = Literal["missing", "unreadable", "unchanged", "grown", "replaced"]
 """What `JsonlFollower.poll` saw.
@@ -87,6 +87,17 @@ class JsonlFollower:
         finally:
             os.close(fd)
 
+    def chunks(self) -> Iterator[Lines]:
+        """As `lines`, but many at a time, for a reader who need not see each; `offset` moves with each chunk that is given out."""
+        fd = open_regular(self.path)
+        if fd is None:
+            return
+        try:
+            if self._adopt(fd) != "replaced":
+                yield from self._chunks_of(fd)
+        finally:
+            os.close(fd)
+
     def _look_inside(self) -> Growth:
         fd = open_regular(self.path)
         if fd is None:
@@ -140,6 +151,15 @@ class JsonlFollower:
             finally:
                 if self.offset == end:
                     self._mark = (end, chunk[max(0, end - base - _FINGERPRINT) : end - base])
+
+    def _chunks_of(self, fd: int) -> Iterator[Lines]:
+        while chunk := self._next_chunk(fd):
+            base, length = self.offset, chunk.rfind(b"\n") + 1
+            self.offset = end = base + length
+            self._mark = (end, chunk[max(0, length - _FINGERPRINT) : length])
+            yield Lines(base, chunk[:length])
+            if self.offset != end:  # moved: somebody polled or iterated in between
+                return
 
     def _next_chunk(self, fd: int) -> bytes:
         """Bytes from `offset` on that hold a complete line; empty when there is none left."""

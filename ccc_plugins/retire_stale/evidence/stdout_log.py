@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ccc_hookspecs.claude.jsonl import JsonlFollower, parse
+from ccc_hookspecs.claude.jsonl import JsonlFollower, Line, Lines, parse
+from ccc_plugins.retire_stale.evidence.skim_event import event_at, partial_messages
 from ccc_plugins.retire_stale.judgement.idleness import Log
 from ccc_plugins.retire_stale.judgement.stream import Stream
 
@@ -40,7 +41,34 @@ class StdoutLog:
         return "replaced" if self._replaced else "readable"
 
     def _read(self, follower: JsonlFollower) -> None:
-        for line in follower.lines():
+        for lines in follower.chunks():
             self.grew = True
-            for record in parse(line):
-                self.stream.feed(record.data)
+            if lines.plain:
+                self._skim(lines)
+            else:
+                self._decode(lines)
+
+    def _decode(self, lines: Lines) -> None:
+        for line in lines:
+            self._feed(line)
+
+    def _skim(self, lines: Lines) -> None:
+        data, stream, start = lines.data, self.stream, 0
+        pieces = partial_messages(stream)
+        while start < len(data):
+            if pieces is not None and (found := pieces[0].match(data, start)) is not None:
+                stream.feed(pieces[1])
+                start = found.end()
+                continue
+            stop = data.find(b"\n", start)
+            event = event_at(data, start, stop, stream)
+            if event is not None:
+                stream.feed(event)
+            else:
+                self._feed(Line(lines.offset + start, lines.offset + stop + 1, data[start:stop]))
+                pieces = partial_messages(stream)
+            start = stop + 1
+
+    def _feed(self, line: Line) -> None:
+        for record in parse(line):
+            self.stream.feed(record.data)

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from ccc_hookspecs.claude.jsonl import JsonlFollower, Record, parse
+from ccc_hookspecs.claude.jsonl import JsonlFollower, Line, Lines, Record, parse
 from ccc_hookspecs.values import Headless
 from ccc_plugins.retire_stale.evidence.anchor import Anchor, by_own_records, by_time, find_record
+from ccc_plugins.retire_stale.evidence.skim_record import entry_at
 from ccc_plugins.retire_stale.judgement.attribution import Ledger
 from ccc_plugins.retire_stale.judgement.entries import Entry, entry_of, seconds
 
@@ -148,10 +149,28 @@ class Transcript:
         return anchor
 
     def _read(self, follower: JsonlFollower) -> None:
-        for line in follower.lines():
+        for lines in follower.chunks():
             self.grew = True
+            if lines.plain:
+                self._skim(lines)
+            else:
+                self._decode(lines)
+
+    def _decode(self, lines: Iterable[Line]) -> None:
+        for line in lines:
             for record in parse(line):
                 self._take(record)
+
+    def _skim(self, lines: Lines) -> None:
+        data, start = lines.data, 0
+        while start < len(data):
+            stop = data.find(b"\n", start)
+            entry = entry_at(data, start, stop, lines.offset + start)
+            if entry is None:
+                self._decode([Line(lines.offset + start, lines.offset + stop + 1, data[start:stop])])
+            elif entry != "nothing":
+                self._take_entry(entry)
+            start = stop + 1
 
     def _take(self, record: Record) -> None:
         data = record.data
@@ -159,14 +178,17 @@ class Transcript:
             self._range.queue.feed(data.get("operation"), seconds(data.get("timestamp")))
             return
         entry = entry_of(data, record.offset)
+        if entry.kind == "queued":
+            self._range.inputs.update(_queued_ids(data))
+        self._take_entry(entry)
+
+    def _take_entry(self, entry: Entry) -> None:
         if entry.uuid is None:
             return
         self._range.release = entry.release or self._range.release
         self._range.recent.extend(i for i in (entry.uuid, entry.message_id) if i is not None)
         if entry.type == "user":
             self._range.inputs.add(entry.uuid)
-        elif entry.kind == "queued":
-            self._range.inputs.update(_queued_ids(data))
         if not self._was_loaded(entry):
             self._range.ledger.add(entry)
 
