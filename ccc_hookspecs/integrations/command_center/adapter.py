@@ -16,9 +16,9 @@ from ccc_hookspecs.integrations.command_center.attempts import Entry
 from ccc_hookspecs.integrations.command_center.debts import Debt, Debts
 from ccc_hookspecs.integrations.command_center.patches import Function
 from ccc_hookspecs.integrations.command_center.records import SpawnRecord, SpawnRecords
-from ccc_hookspecs.integrations.command_center.spawns import engine_of, log_of, path_of, pid_of, resumed, spawned_at, sure_start
+from ccc_hookspecs.integrations.command_center.spawns import engine_of, inputs_in, log_of, path_of, pid_of, resumed, spawned_at, sure_start
 from ccc_hookspecs.processes import start_time
-from ccc_hookspecs.values import Headless, is_uuid
+from ccc_hookspecs.values import Headless, SentInput, is_uuid
 
 UNKNOWN_MECHANISM = "retire-stale"
 
@@ -40,6 +40,7 @@ class CommandCenterHost:
         self.debts = Debts(self.state_dir / "owed")
         self.reasons: dict[int, tuple[str, str]] = {}
         self._gone: deque[Entry] = deque(maxlen=256)
+        self._starting: dict[int, Entry] = {}
         self._lock_files: dict[str, filelock.FileLock] = {}
 
     # --- the contract ---------------------------------------------------------------------------------------------------
@@ -107,9 +108,19 @@ class CommandCenterHost:
         """True while the row's process runs."""
         return self._server._poll_spawn_entry(entry) is None
 
+    @contextmanager
+    def starting(self, entry: Entry) -> Iterator[None]:
+        """A row that CCC puts on its list only when the first text was written."""
+        self._starting[entry["pid"]] = entry
+        try:
+            yield
+        finally:
+            del self._starting[entry["pid"]]
+
     def entry(self, pid: int) -> Entry | None:
         """This process's row of that pid, or None."""
-        return next((row for row in list(self._server._spawned_sessions) if isinstance(row, dict) and row.get("pid") == pid), None)
+        listed = (row for row in list(self._server._spawned_sessions) if isinstance(row, dict) and row.get("pid") == pid)
+        return next(listed, self._starting.get(pid))
 
     def session_of(self, entry: Entry) -> str | None:
         """The session that a row is registered under: what CCC has on it, else what its log named first; None while unknown."""
@@ -147,7 +158,15 @@ class CommandCenterHost:
         pid = pid_of(entry)
         if pid is None:
             return None
-        return self.records.get(pid) or self.note(entry, sure_start(entry), None)
+        return self.records.get(pid) or self._note_late(entry, pid)
+
+    def _note_late(self, entry: Entry, pid: int) -> SpawnRecord | None:
+        """For a process that was given inputs before we were there: its log names them, from 2.1.216 on."""
+        if self.note(entry, sure_start(entry), None) is None:
+            return None
+        for message_id in inputs_in(log_of(entry)):
+            self.records.sent(pid, SentInput(message_id=message_id))
+        return self.records.get(pid)
 
     def note(self, entry: Entry, start: float | None, transcript_size: int | None) -> SpawnRecord | None:
         """Make the record of a row whose process started at `start`; None, and no record, without one."""

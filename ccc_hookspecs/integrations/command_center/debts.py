@@ -38,6 +38,10 @@ class Debt:
         """The same, now that this process was retired."""
         return dataclasses.replace(self, reason=reason, mechanism=mechanism, retired_pid=headless.pid, retired_start=headless.start_time)
 
+    def with_catch_up(self, catch_up: str, turns: tuple[str, ...]) -> Debt:
+        """The same, with these turns to be given back."""
+        return dataclasses.replace(self, catch_up=catch_up, catch_up_turns=turns)
+
     def after(self, *, respawned: bool, caught_up: bool) -> Debt:
         """The same, after a text was written: to a process that took over, or with the catch-up in front, or both."""
         rest = dataclasses.replace(self, retired_pid=None, retired_start=None) if respawned else self

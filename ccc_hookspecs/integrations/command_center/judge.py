@@ -62,7 +62,7 @@ class Judge:
         self._kept(held.entry, headless, injection, self._manager.pre_inject(self._host, injection))
 
     def _kept(self, entry: Entry, headless: Headless, injection: Injection, decision: Decision) -> Decision:
-        if isinstance(decision, Respawn) and self._host.alive(entry):
+        if isinstance(decision, Respawn) and not self._host.gone(entry) and self._host.alive(entry):
             log.error("session %s: a plugin asked for a respawn while process %d lives", headless.session_id, headless.pid)
             decision = Hold(reason=f"process {headless.pid} has not ended yet")
         if isinstance(decision, Hold):

@@ -50,7 +50,7 @@ class Notices:
 
     def _retired(self, mechanism: str, event: Retirement) -> None:
         self._host.reasons.pop(event.headless.pid, None)
-        self._holds.forget(event.headless.pid)
+        self._holds.undefer(event.headless.pid)
 
     def _deferred(self, mechanism: str, event: Deferral) -> None:
         if self._mine(event.headless):

@@ -20,6 +20,8 @@ from ccc_hookspecs.values import Hold
 
 Answer = dict[str, Any]
 ASK_AGAIN_SECONDS: Final = 1.0
+RESUMES: Final = 3
+"""How often a resume is tried when the fresh process, too, turns out to be stale before it got the text."""
 
 
 class Routes:
@@ -50,12 +52,14 @@ class Routes:
         from_queue = outer is not None and outer.from_queue
         if not from_queue and (reason := self._overtakes(session_id)) is not None:
             return self._queue.put(session_id, text, None, reason)
-        with self._attempts.begin(transcript_size=self._host.transcript_size(session_id)) as attempt:
-            answer = _answer(original(session_id, text, **options))
-        held = next((blocked for blocked in attempt.blocked if isinstance(blocked.decision, Hold)), None)
-        if held is None or answer.get("ok") or from_queue:
-            return answer
-        return self._queued(held)
+        for _ in range(RESUMES):
+            with self._attempts.begin(transcript_size=self._host.transcript_size(session_id)) as attempt:
+                answer = _answer(original(session_id, text, **options))
+            if not attempt.blocked or answer.get("ok"):
+                return answer
+            if isinstance(attempt.blocked[-1].decision, Hold):
+                return answer if from_queue else self._queued(attempt.blocked[-1])
+        return answer
 
     def ask(self, original: Function, session_id: str, text: str, timeout_ms: int = 30000, cwd: str | None = None) -> Answer:
         """`ask_session_and_wait`: waits for a hold to end, within its time; then the text is queued, and it says so."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from ccc_hookspecs.processes import start_time
+from ccc_hookspecs.values import is_uuid
 
 STAMP: Final = "%Y%m%dT%H%M%S"
 """How CCC writes the time of a spawn, in local time."""
@@ -37,6 +39,29 @@ def path_of(value: object) -> Path | None:
 def log_of(row: Mapping[str, Any]) -> Path | None:
     """The file that takes the process's stdout."""
     return path_of(row.get("log"))
+
+
+def inputs_in(log: Path | None) -> Iterator[str]:
+    """The ids of the inputs that a headless's stdout log names, each once, oldest first."""
+    seen = set()
+    try:
+        with open(log or "/dev/null", "rb") as file:
+            for raw in file:
+                message_id = _input_in(raw) if b'"command_lifecycle"' in raw else None
+                if message_id is not None and message_id not in seen:
+                    seen.add(message_id)
+                    yield message_id
+    except OSError:
+        return
+
+
+def _input_in(raw: bytes) -> str | None:
+    try:
+        event = json.loads(raw)
+    except ValueError:
+        return None
+    named = event.get("command_uuid") if isinstance(event, dict) and event.get("type") == "command_lifecycle" else None
+    return named if is_uuid(named) else None
 
 
 def resumed(row: Mapping[str, Any]) -> bool | None:

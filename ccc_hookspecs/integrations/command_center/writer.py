@@ -16,12 +16,13 @@ from types import ModuleType
 from typing import Any, Final
 
 from ccc_hookspecs.errors import SessionLockTimeout
-from ccc_hookspecs.integrations.command_center.adapter import CommandCenterHost
+from ccc_hookspecs.integrations.command_center.adapter import UNKNOWN_MECHANISM, CommandCenterHost
 from ccc_hookspecs.integrations.command_center.attempts import Attempt, Attempts, Blocked, Entry
+from ccc_hookspecs.integrations.command_center.debts import Debt
 from ccc_hookspecs.integrations.command_center.judge import Judge
 from ccc_hookspecs.integrations.command_center.patches import Function
 from ccc_hookspecs.integrations.command_center.queue import Queue
-from ccc_hookspecs.integrations.command_center.spawns import engine_of, pid_of
+from ccc_hookspecs.integrations.command_center.spawns import engine_of, pid_of, resumed
 from ccc_hookspecs.processes import start_time
 from ccc_hookspecs.signals import emit, headless_respawned
 from ccc_hookspecs.values import Decision, Deliver, Headless, Hold, Respawn, Respawned, SentInput, is_uuid
@@ -45,6 +46,7 @@ class _Line:
     message_id: str | None = None
     decision: Decision | None = None
     catch_up: str | None = field(default=None, repr=False)
+    catch_up_turns: tuple[str, ...] = ()
 
 
 class _Current(threading.local):
@@ -130,15 +132,17 @@ class Writer:
         if line.decision is None:
             line.message_id, line.text = _parsed(raw)
             line.decision = self._decided(line)
-            if isinstance(line.decision, Deliver):
-                line.catch_up = self._catch_up(line)
+            if isinstance(line.decision, Deliver) and line.session_id is not None:
+                self._bring_catch_up(line, line.session_id, line.decision)
         return isinstance(line.decision, Deliver)
 
     def _decided(self, line: _Line) -> Decision:
         if self._host.gone(line.entry):
             return Respawn(reason=f"process {line.entry['pid']} was retired in the meantime")
-        if line.fresh or line.session_id is None or line.message_id is None:
+        if line.session_id is None or line.message_id is None:
             return Deliver()
+        if line.fresh:
+            return self._first(line, line.session_id, line.message_id)
         decision = self._judge.ask(line.entry, line.text, line.message_id, from_queue=line.attempt.from_queue)
         unchecked = any(entry is line.entry for entry in line.attempt.unchecked)
         if isinstance(decision, Deliver) and unchecked and self._stale_by_ccc(line.entry, line.session_id):
@@ -146,12 +150,23 @@ class Writer:
             return Respawn(reason="CCC's own check found the transcript advanced")
         return decision
 
-    def _catch_up(self, line: _Line) -> str | None:
-        # A command is only one when it comes first, so what a session is owed waits for its next text.
-        if line.session_id is None or line.text.lstrip().startswith("/"):
-            return None
-        debt = self._host.debts.get(line.session_id)
-        return debt.catch_up if debt is not None else None
+    def _first(self, line: _Line, session_id: str, message_id: str) -> Decision:
+        """The first text of a process that CCC has just started: of interest is what a resumed one lacks."""
+        debt = self._host.debts.get(session_id)
+        if not resumed(line.entry) or (debt is not None and debt.catch_up is not None):
+            return Deliver()
+        with self._host.starting(line.entry):
+            return self._judge.ask(line.entry, line.text, message_id, from_queue=True)
+
+    def _bring_catch_up(self, line: _Line, session_id: str, decision: Deliver) -> None:
+        """Put in front of the text what the session is owed. A command is only one when it comes first, so there it waits."""
+        debt = self._host.debts.get(session_id)
+        if decision.catch_up is not None:
+            debt = debt or Debt(reason="a resumed process lacks turns", mechanism=UNKNOWN_MECHANISM)
+            debt = debt.with_catch_up(decision.catch_up, decision.catch_up_turns)
+            self._host.debts.put(session_id, debt)
+        if debt is not None and not line.text.lstrip().startswith("/"):
+            line.catch_up, line.catch_up_turns = debt.catch_up, debt.catch_up_turns
 
     def _written(self, line: _Line) -> None:
         if line.message_id is not None:
@@ -167,8 +182,13 @@ class Writer:
         headless = self._host.headless(line.entry) if line.fresh else None
         if headless is not None and debt.retired_pid is not None:
             retired = Headless(session_id=session_id, pid=debt.retired_pid, start_time=debt.retired_start)
-            turns = debt.catch_up_turns if line.catch_up is not None else ()
-            event = Respawned(headless=headless, retired=retired, reason=debt.reason, message_id=line.message_id, catch_up_turns=turns)
+            event = Respawned(
+                headless=headless,
+                retired=retired,
+                reason=debt.reason,
+                message_id=line.message_id,
+                catch_up_turns=line.catch_up_turns,
+            )
             emit(headless_respawned, debt.mechanism, event)
         rest = debt.after(respawned=headless is not None, caught_up=line.catch_up is not None)
         if rest.catch_up is None and not self._queue.pending(session_id):
