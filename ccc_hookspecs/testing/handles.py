@@ -15,17 +15,19 @@ from typing import Any
 
 from ccc_hookspecs.processes import start_time
 from ccc_hookspecs.testing.home import PATIENCE, ClaudeHome, NotSeen, Record, parse_line, read_jsonl, recited, wait_until
+from ccc_hookspecs.testing.simulator.releases import Release
 from ccc_hookspecs.values import Headless, SentInput
 
 
 @dataclass(slots=True)
 class SimulatedProcess:
-    """A started process. `status` is the file in which the simulator says whether it is busy."""
+    """A started process of one release. `status` is the file in which the simulator says whether it is busy."""
 
     process: subprocess.Popen[bytes]
     home: ClaudeHome
     session_id: str
     status: Path
+    release: Release
     inputs: int = 0
 
     @property

@@ -17,6 +17,7 @@ from typing import Any
 from ccc_hookspecs.testing.handles import SimulatedHeadless, SimulatedProcess, SimulatedTerminal
 from ccc_hookspecs.testing.home import PATIENCE, ClaudeHome, NotSeen, Record, read_jsonl, recited, wait_until
 from ccc_hookspecs.testing.simulator import NEWEST, install
+from ccc_hookspecs.testing.simulator.releases import parse
 
 __all__ = [
     "PATIENCE",
@@ -79,6 +80,7 @@ class Simulator:
             home=self.home,
             session_id=session_id,
             status=base.with_suffix(".status"),
+            release=parse(release or self.release),
             fifo=fifo,
             log=log,
             writer=writer,
@@ -102,7 +104,12 @@ class Simulator:
         finally:
             os.close(slave)
         terminal = SimulatedTerminal(
-            process=process, home=self.home, session_id=session_id, status=base.with_suffix(".status"), master=master
+            process=process,
+            home=self.home,
+            session_id=session_id,
+            status=base.with_suffix(".status"),
+            release=parse(release or self.release),
+            master=master,
         )
         self._started.append(terminal)
         if wait:

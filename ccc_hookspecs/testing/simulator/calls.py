@@ -14,9 +14,6 @@ from ccc_hookspecs.testing.simulator.releases import Release
 
 Task: TypeAlias = tools.Command | tools.Subagent
 
-TASK_AFTER = 2.0
-"""Seconds that a command in the foreground runs before it is announced as a task."""
-
 
 @dataclass(slots=True)
 class Call:
@@ -69,7 +66,7 @@ def _foreground(agent: Agent, call: Call) -> tuple[str, bool]:
     command = tools.run(str(call.use.input.get("command", "")), agent.settings.cwd, call.tool_use_id)
     agent.foreground.append(command)
     announced = False
-    until = deadline(TASK_AFTER)
+    until = deadline(agent.settings.task_after)
     try:
         while not command.done():
             agent.pause(POLL)

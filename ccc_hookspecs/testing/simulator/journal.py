@@ -47,6 +47,7 @@ class Journal:
         self._held: list[Record] | None = None
         self._tools: list[str] = []
         self._stamped_at = 0.0
+        self.compacting = False
 
     @property
     def path(self) -> Path:
@@ -78,6 +79,8 @@ class Journal:
         record |= {"uuid": record_id, "timestamp": self._stamp(at), "userType": "external"}
         if self.release.has("entrypoint"):
             record["entrypoint"] = self.entrypoint
+        if self._names_session_twice(body):
+            record["session_id"] = self.session_id
         record |= {"cwd": str(self.cwd), "sessionId": self.session_id, "version": self.release.name, "gitBranch": ""}
         if self._held is None:
             self.write(record)
@@ -89,6 +92,13 @@ class Journal:
     def plain(self, kind: str, **fields: Any) -> None:
         """Append a record that has no `uuid` and hangs on nothing."""
         self.write({"type": kind, **fields, "sessionId": self.session_id})
+
+    def _names_session_twice(self, body: Record) -> bool:
+        """True for what a terminal writes from an answer or a compaction, from 2.1.216 on."""
+        if self.entrypoint != "cli" or not self.release.has("session_id_too"):
+            return False
+        answered = body["type"] == "assistant" and "isApiErrorMessage" not in body
+        return answered or self.compacting or body.get("attachment", {}).get("type") in {"deferred_tools_record", "prompt_snapshot"}
 
     def _stamp(self, at: float | None) -> str:
         """A stamp later than that of the record before, as slower processes have; up to 2.1.61 stamps choose the branch."""
@@ -201,6 +211,11 @@ class Journal:
         if self.release.has("tools_used") and not set(names) <= set(self._tools):
             self._tools += [name for name in dict.fromkeys(names) if name not in self._tools]
             self.plain("tools-used", tools=list(self._tools))
+
+    def summary(self) -> None:
+        """The title of some session; it names a record that may stand in no transcript at all."""
+        if self.leaf is not None:
+            self.write({"type": "summary", "summary": "A title", "leafUuid": new_id()})
 
     def snapshot(self, message_id: str) -> None:
         """The record that a terminal writes before each prompt; it has a `messageId` and no `uuid`."""

@@ -39,6 +39,8 @@ SINCE: dict[str, tuple[int, int, int]] = {
     "echoes_exit": (2, 1, 6),
     "origin_human": (2, 1, 216),
     "cost_state": (2, 1, 275),
+    "session_id_too": (2, 1, 216),
+    "compact_prompt": (2, 1, 216),
     "headless_cost_state": (2, 1, 332),
     "removal_reason": (2, 1, 275),
     "removal_names_command": (2, 1, 332),
@@ -47,6 +49,8 @@ SINCE: dict[str, tuple[int, int, int]] = {
     "turn_origin": (2, 1, 332),
     "task_status": (2, 1, 216),
     "progress": (2, 1, 61),
+    "summary": (0, 0, 0),
+    "exit_snapshot": (0, 0, 0),
     "tools_used": (2, 1, 332),
     "subagents_dir": (2, 1, 6),
     # the branch that --resume reads
@@ -104,7 +108,10 @@ _EVER = (99, 0, 0)
 GAPS: dict[str, tuple[tuple[int, int, int], tuple[int, int, int]]] = {
     "enqueue": ((2, 1, 6), (2, 1, 61)),
     "headless_compacts": ((2, 1, 6), (2, 1, 61)),
+    "compact_prompt": ((2, 1, 332), _EVER),
     "synthetic_question": ((2, 1, 332), _EVER),
+    "summary": ((2, 1, 61), _EVER),
+    "exit_snapshot": ((2, 1, 119), (2, 1, 275)),
     "echoes_exit": ((2, 1, 61), _EVER),
     "progress": ((2, 1, 119), _EVER),
     "tasks_changed_first": ((2, 1, 332), _EVER),

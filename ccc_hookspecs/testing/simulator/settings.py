@@ -33,6 +33,8 @@ class UsageError(Exception):
 class Settings:
     """`startup`, `late_flush` and `slow_exit` are seconds; `deaf`: SIGTERM and SIGHUP are ignored from the start.
 
+    `task_after`: seconds that a command in the foreground runs before it is announced as a task.
+
     `status_file`: where the process says after each change whether it is busy and how many inputs it took, for tests that wait.
     """
 
@@ -52,6 +54,7 @@ class Settings:
     startup: float = 0.0
     late_flush: float | None = None
     slow_exit: float = 0.0
+    task_after: float = 2.0
     deaf: bool = False
     exit_echo: bool = False
     status_file: Path | None = None
@@ -82,6 +85,7 @@ def read(arguments: Sequence[str], environ: Mapping[str, str] | None = None) -> 
         states=environ.get("CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS") == "1",
         startup=_seconds(environ, "CCC_SIM_STARTUP") or 0.0,
         late_flush=_seconds(environ, "CCC_SIM_LATE_FLUSH"),
+        task_after=_seconds(environ, "CCC_SIM_TASK_AFTER") or 2.0,
         slow_exit=_seconds(environ, "CCC_SIM_SLOW_EXIT") or 0.0,
         status_file=Path(environ["CCC_SIM_STATUS_FILE"]) if environ.get("CCC_SIM_STATUS_FILE") else None,
         exit_echo=environ.get("CCC_SIM_EXIT_ECHO") == "1",

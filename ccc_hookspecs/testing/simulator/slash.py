@@ -165,13 +165,18 @@ class _Local:
 
     def _boundary(self, summary: str) -> None:
         agent = self.agent
-        logical, agent.journal.leaf = agent.journal.leaf, None
+        logical = agent.journal.leaf
+        if agent.entrypoint == "cli" and agent.release.has("compact_prompt"):
+            agent.journal.user(_name_echo(self.command), record_id=self.given.input_id)
+            self.given.input_id = None
+        agent.journal.leaf = None
         metadata = {"trigger": "manual", "preTokens": 20}
         fields: dict[str, Any] = {"content": "Conversation compacted", "level": "info", "compactMetadata": metadata}
         if agent.entrypoint != "cli" or not agent.release.has("cost_state"):
             fields["isMeta"] = False
         agent.journal.system("compact_boundary", logicalParentUuid=logical, **fields)
         agent.stream.system("compact_boundary", compact_metadata={"trigger": "manual", "pre_tokens": 20})
+        agent.journal.compacting = True
         record_id = agent.journal.user(summary, isVisibleInTranscriptOnly=True, isCompactSummary=True)
         agent.stream.user(summary, record_id, replay=True, isSynthetic=True)
         self._caveat()
@@ -184,6 +189,7 @@ class _Local:
             agent.journal.attachment("invoked_skills")
         for name in shapes.of(agent.release, shapes.AFTER_COMPACT):
             agent.journal.named(name)
+        agent.journal.compacting = False
 
 
 class _Custom:

@@ -29,6 +29,8 @@ class Terminal:
     def run(self) -> int:
         """Returns the exit code. Raises Terminated."""
         _take_terminal()
+        if self.agent.release.has("summary"):
+            self.agent.journal.summary()
         self.agent.status("idle")
         _print(PROMPT)
         while True:
@@ -85,9 +87,17 @@ class Terminal:
             record_id = new_id()
             journal.snapshot(record_id)
             slash.echo(self.agent, text, record_id, "Bye!")
-        elif journal.leaf is not None and self.agent.release.has("cost_state"):
-            journal.named("-cost-state")
+        elif journal.leaf is not None:
+            self._exit_trailers()
         _print("\n")
+
+    def _exit_trailers(self) -> None:
+        release, journal = self.agent.release, self.agent.journal
+        if release.has("exit_snapshot"):
+            journal.snapshot(new_id())
+        for feature, name in (("mode_record", "-mode"), ("permission_mode_record", "-permission-mode"), ("cost_state", "-cost-state")):
+            if release.has(feature):
+                journal.named(name)
 
     def _ask(self, name: str, given: dict[str, Any], tool_use_id: str) -> str | None:
         _print(f"Allow {name} {json.dumps(given)}? [y/n] ")
