@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -32,9 +32,9 @@ _LAST_WORDS: Final = 200
 class Agents:
     """What is known of the heads, held against the process table. `claude`: started instead of each session's own program."""
 
-    def __init__(self, store: Store, *, claude: str | None = None) -> None:
+    def __init__(self, store: Store, checkpoint: Callable[[str], None], *, claude: str | None = None) -> None:
         self._store = store
-        self.spawner = Spawner(store.heads_dir, store.heads, claude=claude)
+        self.spawner = Spawner(store.heads_dir, store.heads, checkpoint, claude=claude)
 
     def known(self, session_id: str) -> Head | None:
         """The session's live head. Changes nothing, so any thread may ask at any time."""

@@ -209,6 +209,8 @@ def serve(tools: Tools) -> ExitCode:
     host = tools.host()
     with talking.interruptible() as stop:
         interval = host.manager.config.ticker.interval
+        if tools.output.as_json:
+            tools.output.value({"what": "serving", "state_dir": str(host.state_dir), "interval": interval})
         tools.output.note(f"serving {host.state_dir}, a tick every {interval:g} s; ^C stops")
         serve_until(host, interval, stop, functools.partial(_report, tools.output))
     tools.output.note("stopped; the headless processes live on")

@@ -6,6 +6,7 @@ One at a time, because Claude Code (2.1.119 and later) takes inputs that wait in
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable
 from typing import Final
@@ -17,6 +18,7 @@ from ccc_hookspecs.host.pipe import HalfWritten, NoReader, Pipe, PipeFull, user_
 from ccc_hookspecs.host.records import Head, Message, Session
 from ccc_hookspecs.host.settling import Settling, session_transcript_size
 from ccc_hookspecs.host.store import Store
+from ccc_hookspecs.host.stream import turn_under_way
 from ccc_hookspecs.host.terminals import Terminal, terminal_on
 from ccc_hookspecs.host.tmux import TmuxError, typable
 from ccc_hookspecs.manager import PluginManager
@@ -31,6 +33,9 @@ SENDER: Final = "ccc-host"
 
 STUCK_SECONDS: Final = 30.0
 """How long a process may take to take a message before a person may give up on it."""
+
+KEEPS_MID_TURN: Final = (2, 1, 119)
+"""The first release known to keep a record of a text that comes in the middle of a turn; to older ones it is given after the turn."""
 
 _TAKEN_OVER: Final = "the open terminal will not know of this turn, and its own next turn will leave it out"
 
@@ -91,6 +96,8 @@ class Delivery:
     def _inject(self, session: Session, message: Message, head: Head) -> bool:
         if head.jammed:
             return self._jammed(message, head)
+        if _forgets_mid_turn(head) and turn_under_way(head.log):
+            return False
         decision = self._ask(message, head)
         if isinstance(decision, Respawn):
             return self._respawn(session, message, head, decision)
@@ -231,3 +238,9 @@ class Delivery:
             return self._hold(self._store.outbox.requeue(message, str(error), counts=False), hold)
         self._store.outbox.wrote(message)
         return True
+
+
+def _forgets_mid_turn(head: Head) -> bool:
+    """Whether it is of a release (before 2.1.119) that keeps no record of a text which comes in the middle of a turn."""
+    numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", head.release or "")
+    return numbers is not None and tuple(int(number) for number in numbers.groups()) < KEEPS_MID_TURN

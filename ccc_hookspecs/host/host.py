@@ -17,10 +17,10 @@ from ccc_hookspecs.claude.paths import find_transcript
 from ccc_hookspecs.errors import SessionLockTimeout
 from ccc_hookspecs.host.agents import Agents
 from ccc_hookspecs.host.delivery import Delivery
-from ccc_hookspecs.host.errors import ClaudeError, UnknownSession
+from ccc_hookspecs.host.errors import ClaudeError, HostError, UnknownSession
 from ccc_hookspecs.host.liveness import presence
 from ccc_hookspecs.host.records import Message, Session
-from ccc_hookspecs.host.spawn import environment, files_of
+from ccc_hookspecs.host.spawn import environment, files_of, transcript_of
 from ccc_hookspecs.host.store import Store, default_state_dir
 from ccc_hookspecs.manager import PluginManager
 from ccc_hookspecs.values import Headless, TerminalLaunch, Tick, is_uuid
@@ -46,8 +46,8 @@ class EmbeddedHost:
         self.store = Store(state_dir or default_state_dir())
         self.manager = manager or PluginManager()
         self._claude = claude or os.environ.get(CLAUDE_VARIABLE) or None
-        self.agents = Agents(self.store, claude=self._claude)
-        self._delivery = Delivery(self, self.store, self.agents, self.manager, lambda name: self.checkpoint(name))
+        self.agents = Agents(self.store, self.checkpoint, claude=self._claude)
+        self._delivery = Delivery(self, self.store, self.agents, self.manager, self.checkpoint)
 
     def checkpoint(self, name: str) -> None:
         """Does nothing. A subclass may see, or end, a delivery at this step."""
@@ -172,8 +172,10 @@ class EmbeddedHost:
     def launch_terminal(self, session: Session) -> tuple[list[str], dict[str, str]]:
         """Tell plugins that a terminal is about to start on a session; returns its command line and its environment.
 
-        Raises `UnknownSession` when the session has no transcript that a terminal could load.
+        Raises `HostError` when the session has no transcript that a terminal could load.
         """
+        if transcript_of(session) is None:
+            raise HostError(f"session {session.session_id} has no turn yet that a terminal could load: begin it with `ccc-host send`")
         launch = TerminalLaunch(session_id=session.session_id, headless=self.headless_for(session.session_id), cwd=session.cwd)
         self.manager.on_terminal_launch(self, launch)
         self.store.journal.note("terminal", session.session_id)

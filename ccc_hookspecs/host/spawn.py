@@ -7,7 +7,7 @@ import os
 import subprocess
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -56,9 +56,10 @@ class Child(subprocess.Popen[bytes]):
 class Spawner:
     """Starts heads in `directory` and keeps what it must reap. `claude`: started instead of each session's own program."""
 
-    def __init__(self, directory: Path, heads: Heads, *, claude: str | None = None) -> None:
+    def __init__(self, directory: Path, heads: Heads, checkpoint: Callable[[str], None], *, claude: str | None = None) -> None:
         self._directory = directory
         self._heads = heads
+        self._checkpoint = checkpoint
         self._claude = claude
         self._children: list[Child] = []
 
@@ -70,12 +71,14 @@ class Spawner:
             session = replace(session, claude=self._claude)
         transcript = resumable(session)
         head = self._heads.add(self._planned(session, transcript))
+        self._checkpoint("planned")
         try:
             child = self._popen(head, command(session, resume=head.resumed), environment(os.environ, session, head.mark))
         except OSError as error:
             self.remove(head)
             raise ClaudeError(f"{session.claude}: {error.strerror or error}; name the program with --claude or $CCC_HOST_CLAUDE") from error
         self._children.append(child)
+        self._checkpoint("started")
         return self._heads.started(head, child.pid, start_time(child.pid))
 
     def reap(self) -> None:

@@ -6,10 +6,22 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from ccc_hookspecs.claude.jsonl import JsonlFollower, parse
+from ccc_hookspecs.claude.jsonl import JsonlFollower, lines_backward, parse
 
 QUIET_SECONDS: Final = 1.0
 """A log that ends with a result and stays so for this long belongs to a turn that is over."""
+
+
+def turn_under_way(log: Path) -> bool:
+    """Whether the last turn in a log has no result yet. A process that never began one has none."""
+    for line in lines_backward(log):
+        for record in parse(line):
+            kind = record.data.get("type")
+            if kind == "result":
+                return False
+            if kind in ("assistant", "user") or record.data.get("subtype") == "init":
+                return True
+    return False
 
 
 class Answer:

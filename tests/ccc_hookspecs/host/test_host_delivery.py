@@ -1,0 +1,266 @@
+"""A message goes to a process once, in order, and is done with only on proof."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from ccc_hookspecs import Decision, Deliver, Hold, Injection, Respawn
+from ccc_hookspecs.host.pipe import Pipe
+from ccc_hookspecs.specs import Host
+from ccc_hookspecs.testing.recording import CapturedSignals
+from tests.ccc_hookspecs.host.world import Answering, World, end_process
+
+
+def retire(ccc: Host, injection: Injection) -> Decision:
+    """End the headless as a retiring plugin does, and ask for a fresh one."""
+    end_process(injection.headless.pid)
+    ccc.released(injection.headless)
+    return Respawn(reason="stale", catch_up="what was said elsewhere", catch_up_turns=("11111111-1111-4111-8111-111111111111",))
+
+
+@pytest.mark.case("C45")
+def test_the_first_prompt_begins_the_session(world: World) -> None:
+    """A session that has no transcript yet is begun under the id it was given, and the prompt is there once."""
+    host = world.host()
+    session = world.session(host, "first")
+    assert world.memory(host, session) == ["first"]
+    assert world.headless(host, session).resumed is False
+    assert len(world.prompts(session)) == 1
+
+
+def test_with_nobody_else_nothing_changes(world: World) -> None:
+    """Ten texts go to the same process, each with one write, in order."""
+    host = world.host()
+    session = world.session(host, "text 0")
+    before = world.headless(host, session)
+    sent = [host.send(session.session_id, f"text {number}") for number in range(1, 10)]
+    world.answered(host, sent[-1])
+    assert world.memory(host, session) == [f"text {number}" for number in range(10)]
+    assert world.headless(host, session).pid == before.pid
+    assert world.prompts(session)[1:] == [message.message_id for message in sent]
+    assert len(host.store.journal.entries(what="spawned")) == 1
+
+
+def test_texts_sent_during_a_turn_stay_apart_and_in_order(world: World) -> None:
+    """Claude Code takes inputs that wait in it together into one record; so each is written when the one before was taken."""
+    host = world.host()
+    session = world.session(host, "first")
+    busy = host.send(session.session_id, "SLOW 1")
+    sent = [host.send(session.session_id, f"text {number}") for number in range(3)]
+    world.answered(host, sent[-1])
+    assert world.prompts(session)[1:] == [message.message_id for message in (busy, *sent)]
+
+
+@pytest.mark.case("C77")
+def test_any_text_is_kept_as_it_is(world: World) -> None:
+    """A lone surrogate, a NUL and line breaks survive the outbox."""
+    host = world.host(Answering(Hold(reason="wait")))
+    session = host.begin(world.home.project)
+    message = host.send(session.session_id, "a\ud800b\x00c\r\nd\u2028e")
+    assert world.now(host, message).text == "a\ud800b\x00c\r\nd\u2028e"
+
+
+@pytest.mark.case("C75", "C78")
+def test_what_a_process_did_not_take_before_it_died_goes_to_the_next_under_the_same_id(world: World) -> None:
+    """A message that lay unread in the FIFO of a process that died is there exactly once afterwards."""
+    host = world.host()
+    session = world.session(host, "first")
+    pid = world.headless(host, session).pid
+    os.kill(pid, signal.SIGSTOP)
+    message = host.send(session.session_id, "second")
+    assert message.state == "written"
+    os.killpg(pid, signal.SIGKILL)
+    world.answered(host, message)
+    assert world.prompts(session)[1:] == [message.message_id]
+    assert world.memory(host, session) == ["first", "second"]
+    assert world.headless(host, session).pid != pid
+
+
+@pytest.mark.case("C74")
+def test_a_write_that_succeeded_is_no_delivery(world: World) -> None:
+    """What a stopped process has in its pipe stays owed until the process shows that it has it."""
+    host = world.host()
+    session = world.session(host, "first")
+    pid = world.headless(host, session).pid
+    os.kill(pid, signal.SIGSTOP)
+    message = host.send(session.session_id, "second")
+    for _ in range(3):
+        host.drive(session.session_id)
+    assert world.now(host, message).state == "written"
+    os.kill(pid, signal.SIGCONT)
+    assert world.until(host, message).proof is not None
+    assert world.headless(host, session).pid == pid
+
+
+@pytest.mark.case("C91")
+def test_a_failed_resume_keeps_the_message_with_the_error(world: World) -> None:
+    """When the fresh process finds no conversation, the message stays kept, says why, and is tried again when asked for."""
+    host = world.host()
+    session = world.session(host, "first")
+    program = Path(world.claude)
+    original = program.read_text("utf-8")
+    end_process(world.headless(host, session).pid)
+    program.write_text('#!/bin/sh\necho "No conversation found with session ID: $4"\nexit 1\n', "utf-8")
+    message = host.send(session.session_id, "second")
+    failed = world.until(host, message, "failed")
+    assert failed.error == f"No conversation found with session ID: {session.session_id}"
+    assert failed.text == "second"
+    host.drive(session.session_id)
+    assert world.now(host, message).state == "failed"
+    program.write_text(original, "utf-8")
+    host.push(session.session_id)
+    world.answered(host, message)
+    assert world.memory(host, session) == ["first", "second"]
+    assert world.prompts(session)[1:] == [message.message_id]
+
+
+def test_a_program_that_cannot_be_started_fails_after_three_tries(world: World) -> None:
+    """The message stays kept with an error that says what to do."""
+    host = world.host()
+    session = host.begin(world.home.project)
+    program = Path(world.claude)
+    text = program.read_text("utf-8")
+    program.chmod(0o600)
+    message = host.send(session.session_id, "first")
+    failed = world.until(host, message, "failed")
+    assert failed.attempts == 3
+    assert "--claude" in str(failed.error)
+    program.write_text(text, "utf-8")
+    program.chmod(0o755)
+    host.push(session.session_id)
+    world.answered(host, message)
+    assert world.memory(host, session) == ["first"]
+
+
+@pytest.mark.case("C42")
+def test_a_session_whose_directory_is_gone_keeps_its_message(world: World) -> None:
+    """A fresh process cannot start there; the error names the directory."""
+    host = world.host()
+    place = world.home.root / "place"
+    place.mkdir()
+    session = host.begin(place)
+    place.rmdir()
+    failed = world.until(host, host.send(session.session_id, "first"), "failed")
+    assert str(place) in str(failed.error)
+
+
+def test_a_held_text_waits_and_what_comes_after_it_waits_behind(world: World, captured_signals: CapturedSignals) -> None:
+    """A hold keeps the order, is asked about again, is announced once, and says since when."""
+    hold = Hold(reason="busy", signs=("turn open",), cost="the turn")
+    plugin = Answering(None, hold, hold, hold)
+    host = world.host(plugin)
+    session = world.session(host, "first")
+    held = host.send(session.session_id, "second")
+    behind = host.send(session.session_id, "third")
+    assert (held.state, behind.state) == ("held", "queued")
+    assert held.hold == hold
+    since = world.now(host, held).held_since
+    assert since is not None
+    world.answered(host, world.until(host, behind))
+    assert world.prompts(session)[1:] == [held.message_id, behind.message_id]
+    announced = captured_signals.of("injection_held")
+    assert [(event.message_id, event.hold, event.since) for event in announced] == [(held.message_id, hold, since)]
+
+
+def test_a_respawn_puts_the_lacking_turns_before_the_text(world: World, captured_signals: CapturedSignals) -> None:
+    """The fresh process resumes the session and gets the catch-up as a first block of the same message."""
+    plugin = Answering(None, retire)
+    host = world.host(plugin)
+    session = world.session(host, "first")
+    before = world.headless(host, session)
+    message = world.answered(host, host.send(session.session_id, "second"))
+    after = world.headless(host, session)
+    assert after.pid != before.pid
+    assert after.resumed is True
+    assert world.memory(host, session) == ["first", "what was said elsewhere", "second"]
+    record = next(r for r in world.home.records(session.session_id) if r.get("uuid") == message.message_id)
+    assert [block["text"] for block in record["message"]["content"]] == ["what was said elsewhere", "second"]
+    (event,) = captured_signals.of("headless_respawned")
+    assert (event.retired.pid, event.headless.pid, event.message_id) == (before.pid, after.pid, message.message_id)
+
+
+def test_a_fresh_process_is_asked_about_before_its_first_byte_and_may_get_the_lacking_turns(world: World) -> None:
+    """When the headless was ended for another reason, the plugin is asked about the fresh one and may deliver with a catch-up."""
+    plugin = Answering(None, Deliver(catch_up="what was said elsewhere", catch_up_turns=("11111111-1111-4111-8111-111111111111",)))
+    host = world.host(plugin)
+    session = world.session(host, "first")
+    end_process(world.headless(host, session).pid)
+    world.answered(host, host.send(session.session_id, "second"))
+    fresh = plugin.asked[-1].headless
+    assert (fresh.pid, fresh.sent, fresh.resumed) == (world.headless(host, session).pid, (), True)
+    assert world.memory(host, session) == ["first", "what was said elsewhere", "second"]
+
+
+def test_two_writers_are_never_started(world: World) -> None:
+    """A plugin that asks for a fresh process while the old one lives is not obeyed: the text waits."""
+    host = world.host(Answering(None, Respawn(reason="wrong")))
+    session = world.session(host, "first")
+    pid = world.headless(host, session).pid
+    held = host.send(session.session_id, "second")
+    assert held.state == "held"
+    world.answered(host, held)
+    assert world.headless(host, session).pid == pid
+
+
+def test_an_overruling_is_told_to_the_plugin_once(world: World) -> None:
+    """The person's act goes with the next question about that message and with no other."""
+    hold = Hold(reason="busy", cost="a background task")
+    plugin = Answering(None, hold, hold, hold)
+    host = world.host(plugin)
+    session = world.session(host, "first")
+    held = host.send(session.session_id, "second")
+    behind = host.send(session.session_id, "third")
+    host.overrule(session.session_id)
+    host.drive(session.session_id)
+    world.answered(host, world.until(host, behind))
+    assert [injection.overrule for injection in plugin.asked if injection.message_id == held.message_id] == [False, False, True, False]
+    assert not any(injection.overrule for injection in plugin.asked if injection.message_id == behind.message_id)
+
+
+@pytest.mark.case("C94")
+def test_a_plugin_that_raises_stops_no_message(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """The text is delivered once all the same."""
+
+    def fail(ccc: Host, injection: Injection) -> Decision:
+        raise OSError("disk")
+
+    host = world.host(Answering(None, fail))
+    session = world.session(host, "first", "second")
+    assert world.memory(host, session) == ["first", "second"]
+    assert len(world.prompts(session)) == 2
+
+
+def test_half_a_message_keeps_everything_else_out_of_that_process(world: World) -> None:
+    """A process that a killed host left with half a line gets nothing more; a person may end it, then all arrive once."""
+    host = world.host()
+    session = world.session(host, "first")
+    head = host.agents.known(session.session_id)
+    assert head is not None
+    lost = host.store.outbox.add(session.session_id, "second")
+    host.store.outbox.intend(lost, head, log_offset=head.log.stat().st_size, transcript_offset=0)
+    host.store.heads.jam(head.id, True)
+    pipe = Pipe(head.fifo)
+    pipe.write(b'{"type":"user","uuid":"')
+    pipe.close()
+    for _ in range(3):
+        host.drive(session.session_id)
+    assert host.agents.known(session.session_id) == host.store.heads.get(head.id)
+    assert world.now(host, lost).state == "written"
+    end_process(head.pid or 0)
+    world.answered(host, world.until(host, lost))
+    assert world.prompts(session)[1:] == [lost.message_id]
+
+
+def test_the_outbox_forgets_the_text_of_what_was_delivered(world: World) -> None:
+    """Once its delivery is proven, a text is in the transcript and nowhere in the state directory's tables."""
+    host = world.host()
+    session = world.session(host, "a very particular text")
+    assert host.store.outbox.open_of(session.session_id) == ()
+    with host.store.database.reading() as db:
+        assert [bytes(row["text"]) for row in db.execute("SELECT text FROM outbox")] == [b""]
+    assert "particular" not in json.dumps([entry.detail for entry in host.store.journal.entries()])
