@@ -13,7 +13,7 @@ def main() -> None:
         from ccc_hookspecs.host.commands import command_line
     except ModuleNotFoundError as error:
         # Hosts need no command line, so what it needs is an extra.
-        sys.exit(_MISSING if error.name in ("click", "rich") else str(error))
+        sys.exit(_MISSING if (error.name or "").partition(".")[0] in ("click", "rich") else str(error))
     command_line()
 
 

@@ -15,7 +15,6 @@ class ExitCode(IntEnum):
     FAILED = 1
     USAGE = 2
     UNKNOWN_SESSION = 3
-    KEPT = 4
     CLAUDE = 5
     CONFIG = 6
     STATE = 7
