@@ -78,9 +78,8 @@ class CommandCenterHost:
         self._gone.append(entry)
         known = self.debts.get(headless.session_id) or Debt(reason=reason, mechanism=mechanism)
         self.debts.put(headless.session_id, known.replaced(headless, mechanism, reason))
-        if not entry.get("session_id"):
-            # CCC names a session it learned of late only in its log; what it reports of the end shall name it too.
-            entry["resumed_sid"] = headless.session_id
+        # CCC reports the end under this key, which a spawn that began its session has only after a restart of CCC.
+        entry.setdefault("resumed_sid", headless.session_id)
         self._retire(entry, terminate=False, reason=f"{UNKNOWN_MECHANISM}: {reason}", caller=mechanism)
         self.records.drop(headless.pid)
 
@@ -146,7 +145,7 @@ class CommandCenterHost:
             fifo=path_of(entry.get("fifo")),
             stdout_log=log_of(entry),
             cwd=path_of(entry.get("cwd")),
-            sent=record.all_sent(entry.get("input_command_uuids")) if record is not None else (),
+            sent=record.known_inputs() if record is not None else None,
             spawned_at=record.spawned_at if record is not None else spawned_at(entry),
             resumed=record.resumed if record is not None else resumed(entry),
             transcript_size=record.transcript_size if record is not None else None,
@@ -161,14 +160,16 @@ class CommandCenterHost:
         return self.records.get(pid) or self._note_late(entry, pid)
 
     def _note_late(self, entry: Entry, pid: int) -> SpawnRecord | None:
-        """For a process that was given inputs before we were there: its log names them, from 2.1.216 on."""
-        if self.note(entry, sure_start(entry), None) is None:
+        """For a process that was given inputs before we were there: its log names them, from 2.1.216 on, and CCC the last ones."""
+        if self.note(entry, sure_start(entry), None, late=True) is None:
             return None
-        for message_id in inputs_in(log_of(entry)):
+        pending = entry.get("input_command_uuids")
+        named = [*inputs_in(log_of(entry)), *(pending if isinstance(pending, list) else [])]
+        for message_id in dict.fromkeys(filter(is_uuid, named)):
             self.records.sent(pid, SentInput(message_id=message_id))
         return self.records.get(pid)
 
-    def note(self, entry: Entry, start: float | None, transcript_size: int | None) -> SpawnRecord | None:
+    def note(self, entry: Entry, start: float | None, transcript_size: int | None, *, late: bool = False) -> SpawnRecord | None:
         """Make the record of a row whose process started at `start`; None, and no record, without one."""
         pid = pid_of(entry)
         if pid is None or start is None:
@@ -181,7 +182,9 @@ class CommandCenterHost:
             spawned_at=spawned_at(entry),
             resumed=resumed(entry),
             transcript_size=transcript_size,
-            config_dir=os.environ.get("CLAUDE_CONFIG_DIR") or None if not entry.get("reattached") else None,
+            # One that was found again may have been started with another.
+            config_dir=None if late else os.environ.get("CLAUDE_CONFIG_DIR") or None,
+            late=late,
         )
         self.records.begin(record)
         return record

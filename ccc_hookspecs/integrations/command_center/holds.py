@@ -22,6 +22,11 @@ class Held:
     since: float
 
 
+def why(hold: Hold) -> str:
+    """A hold in words, for people."""
+    return f"{hold.reason}; waits for: {', '.join(hold.signs)}" if hold.signs else hold.reason
+
+
 class Holds:
     """The holds and deferrals of this process, by pid. Kept in memory: after a restart the next look finds them again."""
 

@@ -9,7 +9,7 @@ from ccc_hookspecs.errors import SessionLockTimeout
 from ccc_hookspecs.integrations.command_center.adapter import UNKNOWN_MECHANISM, CommandCenterHost
 from ccc_hookspecs.integrations.command_center.attempts import Entry
 from ccc_hookspecs.integrations.command_center.debts import Debt
-from ccc_hookspecs.integrations.command_center.holds import Held, Holds
+from ccc_hookspecs.integrations.command_center.holds import Held, Holds, why
 from ccc_hookspecs.integrations.command_center.queue import Queue
 from ccc_hookspecs.manager import PluginManager
 from ccc_hookspecs.values import Decision, Deliver, Headless, Hold, Injection, Respawn
@@ -79,8 +79,7 @@ class Judge:
             self._host.debts.put(session_id, Debt(reason=hold.reason, mechanism=UNKNOWN_MECHANISM))
         held = self._holds.hold(entry, headless, injection.text, injection.message_id, hold)
         if held is not None:
-            waits = f" waits for: {', '.join(hold.signs)}" if hold.signs else ""
-            self._server._log_activity("hold", "HOLD", f"session={session_id} pid={headless.pid} reason={hold.reason}{waits}")
+            self._server._log_activity("hold", "HOLD", f"session={session_id} pid={headless.pid} reason={why(hold)}")
 
     def _end(self, headless: Headless) -> None:
         if self._holds.end(headless.pid) is not None:

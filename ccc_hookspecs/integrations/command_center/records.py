@@ -20,12 +20,15 @@ from ccc_hookspecs.values import SentInput, is_uuid
 
 log = logging.getLogger(__name__)
 
-_HEAD: Final = ("session_id", "spawned_at", "resumed", "transcript_size", "config_dir")
+_HEAD: Final = ("session_id", "spawned_at", "resumed", "transcript_size", "config_dir", "late")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpawnRecord:
-    """One spawn. Fields as in `Headless`; `size` is how many bytes of the file this was read from."""
+    """One spawn. Fields as in `Headless`.
+
+    `late`: the process had got inputs before it was noted. `size`: how many bytes of the file this was read from.
+    """
 
     pid: int
     start_time: float
@@ -34,6 +37,7 @@ class SpawnRecord:
     resumed: bool | None = None
     transcript_size: int | None = None
     config_dir: str | None = None
+    late: bool = False
     sent: tuple[SentInput, ...] = ()
     size: int = 0
 
@@ -41,11 +45,9 @@ class SpawnRecord:
         """The same with the session it turned out to have."""
         return replace(self, session_id=session_id)
 
-    def all_sent(self, pending: object) -> tuple[SentInput, ...]:
-        """The inputs that were noted, after those of `pending` (ids that CCC has on the row) that were written before we were there."""
-        noted = {one.message_id for one in self.sent}
-        ids = pending if isinstance(pending, list) else []
-        return (*(SentInput(message_id=one) for one in ids if is_uuid(one) and one not in noted), *self.sent)
+    def known_inputs(self) -> tuple[SentInput, ...] | None:
+        """Every input, in the order of the writing; None when some were written before the record was made, and nothing names them."""
+        return None if self.late and not self.sent else self.sent
 
 
 class SpawnRecords:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ccc_hookspecs.integrations.command_center.adapter import CommandCenterHost
 from ccc_hookspecs.integrations.command_center.attempts import Attempt, Attempts, Blocked
-from ccc_hookspecs.integrations.command_center.holds import Holds
+from ccc_hookspecs.integrations.command_center.holds import Holds, why
 from ccc_hookspecs.integrations.command_center.judge import Judge
 from ccc_hookspecs.integrations.command_center.patches import Function
 from ccc_hookspecs.integrations.command_center.queue import Queue
@@ -111,7 +111,7 @@ class Routes:
 
     def _holding(self, session_id: str) -> str:
         held = self._holds.of_session(session_id)
-        return held.hold.reason if held is not None else "the session is busy"
+        return why(held.hold) if held is not None else "the session is busy"
 
     def _taken_up(self, attempt: Attempt, answer: Answer) -> Answer:
         """What becomes of a text that a route without a queue could not write: CCC's queue or its resume."""
@@ -124,7 +124,8 @@ class Routes:
 
     def _queued(self, blocked: Blocked) -> Answer:
         status = {"pid": blocked.entry.get("pid"), "status": "headless"}
-        return self._queue.put(blocked.session_id, blocked.text, status, blocked.decision.reason)
+        reason = why(blocked.decision) if isinstance(blocked.decision, Hold) else blocked.decision.reason
+        return self._queue.put(blocked.session_id, blocked.text, status, reason)
 
 
 class Checks:
@@ -159,7 +160,7 @@ class Checks:
         held = self._holds.of_session(session_id)
         if held is None and not (self._queue.in_worker and self._host.debts.get(session_id) is not None):
             return _answer(original(session_id, text, status))
-        return self._queue.put(session_id, text, status, held.hold.reason if held is not None else "waits for its turn")
+        return self._queue.put(session_id, text, status, why(held.hold) if held is not None else "waits for its turn")
 
     def queued(self, original: Function, session_id: str) -> bool:
         """`_terminal_input_queue_has_pending`: also true for texts that the worker handed over and that wait."""

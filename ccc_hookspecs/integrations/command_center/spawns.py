@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -42,14 +43,12 @@ def log_of(row: Mapping[str, Any]) -> Path | None:
 
 
 def inputs_in(log: Path | None) -> Iterator[str]:
-    """The ids of the inputs that a headless's stdout log names, each once, oldest first."""
-    seen = set()
+    """The ids of the inputs that a headless's stdout log names, oldest first, with repetitions."""
     try:
-        with open(log or "/dev/null", "rb") as file:
+        with open(log or os.devnull, "rb") as file:
             for raw in file:
                 message_id = _input_in(raw) if b'"command_lifecycle"' in raw else None
-                if message_id is not None and message_id not in seen:
-                    seen.add(message_id)
+                if message_id is not None:
                     yield message_id
     except OSError:
         return
