@@ -9,13 +9,15 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
 from typing import Literal, TypeAlias
 
 from ccc_hookspecs.claude._lines import CHUNK, MAX_LINE, Line, Lines, open_regular, read_at, split_lines
 from ccc_hookspecs.claude._parse import Record, parse
 from ccc_hookspecs.claude._search import find, find_in, line_at, lines_backward, rfind
 
-__all__ = ["Growth", "JsonlFollower", "Line", "Lines", "Record", "find", "line_at", "lines_backward", "parse", "rfind"]
+__all__ = ["Growth", "JsonlFollower", "Line", "Lines", "Place", "Record", "find", "line_at", "lines_backward", "parse", "rfind"]
 
 Growth: TypeAlias = Literal["missing", "unreadable", "unchanged", "grown", "replaced"]
 """What `JsonlFollower.poll` saw.
@@ -25,6 +27,21 @@ looked at. `grown`: there are such. `replaced`: another file, or one whose conte
 """
 
 _FINGERPRINT = 64
+_PLACE_FINGERPRINT = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far a file was read, and what tells that it still is that file: see `JsonlFollower.place`.
+
+    `fingerprint` is a digest of the bytes at the start of the file and of those before `offset`.
+    """
+
+    device: int
+    inode: int
+    offset: int
+    skipped: int
+    fingerprint: str
 
 
 class JsonlFollower:
@@ -50,6 +67,26 @@ class JsonlFollower:
         self._file: tuple[int, int] | None = None
         self._mark: tuple[int, bytes] | None = None
         self._searched = start
+
+    @classmethod
+    def resume(cls, path: str | os.PathLike[str], place: Place) -> JsonlFollower | None:
+        """A follower that goes on from a place that another one told; None when the file is not, or may not be, the one it was told of."""
+        follower = cls(path, start=place.offset)
+        follower.skipped = place.skipped
+        return follower if follower.place() == place else None
+
+    def place(self) -> Place | None:
+        """How far the file was read, to go on from later, in another process too; None when that cannot be told for sure."""
+        fd = open_regular(self.path)
+        if fd is None:
+            return None
+        try:
+            seen = os.fstat(fd)
+            if self._adopt(fd) == "replaced":
+                return None
+            return Place(seen.st_dev, seen.st_ino, self.offset, self.skipped, _digest(fd, self.offset))
+        finally:
+            os.close(fd)
 
     @property
     def pending(self) -> int:
@@ -181,3 +218,8 @@ class JsonlFollower:
         self.skipped += 1
         self._mark = (end, read_at(fd, end - _FINGERPRINT, _FINGERPRINT))
         self.offset = end
+
+
+def _digest(fd: int, offset: int) -> str:
+    length = min(offset, _PLACE_FINGERPRINT)
+    return sha256(read_at(fd, 0, length) + read_at(fd, offset - length, length)).hexdigest()

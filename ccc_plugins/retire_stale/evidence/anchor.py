@@ -7,13 +7,15 @@ history costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ccc_hookspecs.claude.jsonl import line_at, lines_backward, parse, rfind
+from ccc_hookspecs.claude.jsonl import Line, find, line_at, lines_backward, parse, rfind
 from ccc_plugins.retire_stale.judgement.entries import Entry, entry_of
 
 _STEPS = 2000
+_BESIDE = 16 << 20
+"""Bytes beside a headless's first record within which its other first records stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,26 +26,31 @@ class Anchor:
     first_own: int | None = None
 
 
-def entries_of_line(path: str, offset: int) -> Iterator[Entry]:
-    """The entries on the physical line that holds the byte at `offset`."""
-    line = line_at(path, offset)
-    for record in parse(line) if line is not None else ():
-        yield entry_of(record.data, record.offset)
-
-
-def find_record(path: str, wanted: str, *, end: int | None = None) -> tuple[Entry, int] | None:
-    """The last record before `end` whose `uuid` or `message.id` is `wanted`, and where its line is. Other mentions are passed over."""
+def find_record(path: str, wanted: str, *, end: int | None = None, start: int = 0) -> tuple[Entry, int] | None:
+    """The last record in `[start, end)` whose `uuid` or `message.id` is `wanted`, and where its line is. Other mentions are passed over."""
     needle = wanted.encode("utf-8", "surrogatepass")
     for _ in range(_STEPS):
-        position = rfind(path, needle, end=end)
+        position = rfind(path, needle, end=end, start=start)
         if position is None:
             return None
-        line = line_at(path, position)
-        for record in parse(line) if line is not None else ():
-            entry = entry_of(record.data, record.offset)
-            if wanted in (entry.uuid, entry.message_id):
-                return entry, record.offset
+        found, line = _record_at(path, position, wanted)
+        if found is not None:
+            return found, found.offset
         end = line.offset if line is not None else position
+    return None
+
+
+def find_first_record(path: str, wanted: str, *, start: int = 0, end: int | None = None) -> Entry | None:
+    """As `find_record`, but the first one."""
+    needle = wanted.encode("utf-8", "surrogatepass")
+    for _ in range(_STEPS):
+        position = find(path, needle, start=start, end=end)
+        if position is None:
+            return None
+        found, line = _record_at(path, position, wanted)
+        if found is not None:
+            return found
+        start = line.end if line is not None else position + len(needle)
     return None
 
 
@@ -52,12 +59,9 @@ def by_own_records(path: str, own_ids: Iterable[str], *, thorough: bool) -> Anch
 
     `thorough`: look for earlier copies of each too, as a compaction may have appended the history anew.
     """
-    found = [entry for own in own_ids if (entry := _earliest(path, own, thorough)) is not None]
-    if not found:
-        return None
-    first = min(found, key=lambda e: e.offset)
-    start = _behind_loaded(path, first)
-    return None if start is None else Anchor(start, first.offset)
+    first = _first_own(path, dict.fromkeys(own_ids), thorough)
+    start = None if first is None else _behind_loaded(path, first)
+    return None if first is None or start is None else Anchor(start, first.offset)
 
 
 def by_time(path: str, spawned_at: float) -> Anchor:
@@ -69,10 +73,35 @@ def by_time(path: str, spawned_at: float) -> Anchor:
     return Anchor(0)
 
 
-def _earliest(path: str, own: str, thorough: bool) -> Entry | None:
-    found = find_record(path, own)
-    while thorough and found is not None and (before := find_record(path, own, end=found[1])) is not None:
-        found = before
+def _record_at(path: str, position: int, wanted: str) -> tuple[Entry | None, Line | None]:
+    """The record of that id on the line that holds the byte at `position`, and the line."""
+    line = line_at(path, position)
+    for record in parse(line) if line is not None else ():
+        entry = entry_of(record.data, record.offset)
+        if wanted in (entry.uuid, entry.message_id):
+            return entry, line
+    return None, line
+
+
+def _first_own(path: str, own_ids: Iterable[str], thorough: bool) -> Entry | None:
+    """The own record that stands first: of each id the last copy counts, or the first when `thorough`.
+
+    The ids are the first that were printed, so that their records stand close together: once one of them is found, the
+    others are looked for beside it, and only one that is not there costs a search of the whole file.
+    """
+    first: Entry | None = None
+    for own in own_ids:
+        if first is None:
+            first = find_first_record(path, own) if thorough else _last(path, own)
+        elif thorough:
+            first = _last(path, own, start=max(0, first.offset - _BESIDE), end=first.offset) or first
+        elif find_first_record(path, own, start=first.offset, end=first.offset + _BESIDE) is None:
+            first = _last(path, own, end=first.offset) or first
+    return first
+
+
+def _last(path: str, own: str, *, start: int = 0, end: int | None = None) -> Entry | None:
+    found = find_record(path, own, start=start, end=end)
     return None if found is None else found[0]
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from ccc_hookspecs.claude.jsonl import Place
 from ccc_hookspecs.values import Facts, Headless, SentInput
 from ccc_plugins.retire_stale.evidence.branches import last_of, lost_prompts, read_tree
+from ccc_plugins.retire_stale.evidence.checkpoints import Checkpoints
+from ccc_plugins.retire_stale.evidence.news import News
 from ccc_plugins.retire_stale.evidence.stdout_log import StdoutLog
 from ccc_plugins.retire_stale.evidence.transcript import State, Transcript
 from ccc_plugins.retire_stale.judgement.attribution import Attribution, AttributionFacts, attribute
 from ccc_plugins.retire_stale.judgement.branches import release_numbers
 from ccc_plugins.retire_stale.judgement.idleness import Idleness, IdlenessFacts, Log, UnacknowledgedInput, judge_idleness
+from ccc_plugins.retire_stale.judgement.stream import Stream
 
 _STAMP_SLACK = 0.5
 _UNDER_WAY = 5.0
@@ -72,18 +76,22 @@ class Judgement:
 class Observer:
     """Follows the files of one headless. Not for use by several threads at once.
 
-    `transcript_path` may change between looks; a transcript that is found elsewhere is read anew.
+    `transcript_path` may change between looks; a transcript that is found elsewhere is read anew. `checkpoints`: where what was
+    read is kept for the time after a restart; without them the first look reads everything, and says the same.
     """
 
-    def __init__(self, headless: Headless, spawned_at: float | None) -> None:
+    def __init__(self, headless: Headless, spawned_at: float | None, checkpoints: Checkpoints | None = None) -> None:
         self._headless = headless
+        self._checkpoints = checkpoints
         self._spawned_at = spawned_at
         self._log = StdoutLog(headless.stdout_log)
         self._transcript: Transcript | None = None
         self._log_state: Log = "not known"
         self._state: State = "missing"
         self._went_on = False
-        self._claimed = 0
+        self._claimed: tuple[SentInput, ...] = ()
+        self._ids_given = False
+        self._kept_at = 0
 
     @property
     def transcript_path(self) -> Path | None:
@@ -97,24 +105,64 @@ class Observer:
     def read(self, headless: Headless, transcript_path: Path | None) -> None:
         """Read what is new in the log, then in the transcript: so every own record that is seen was also claimed, or will be."""
         self._headless = headless
+        self._turn_to(transcript_path)
         self._log_state = self._log.look()
-        if transcript_path is None:
-            self._transcript, self._state = None, "missing"
+        if self._transcript is None:
+            self._state = "missing"
             return
-        if self._transcript is None or self._transcript.path != transcript_path:
-            self._transcript = Transcript(transcript_path, headless, self._spawned_at)
-            self._claimed = 0
         self._read_transcript(self._transcript)
+        self._keep()
+
+    def _turn_to(self, path: Path | None) -> None:
+        """Follow that transcript. Another one than before needs all own ids again, and so the whole log."""
+        if self._transcript is not None and self._transcript.path == path:
+            return
+        self._transcript = None if path is None else Transcript(path, self._headless, self._spawned_at)
+        self._claimed = ()
+        if self._transcript is not None and self._ids_given:
+            self._log.rewind()
+            self._ids_given = False
+        elif self._transcript is not None and self._log.offset == 0:
+            self._restore(self._transcript)
+
+    def _restore(self, transcript: Transcript) -> None:
+        kept = None if self._checkpoints is None else self._checkpoints.load(self._headless)
+        match kept:
+            case (str(path), (Place() as log_place, Stream() as stream), (Place() as place, News() as news)) if path == str(
+                transcript.path
+            ):
+                if self._log.resume(log_place, stream) and not transcript.resume(place, news):
+                    self._log.rewind()
+                self._kept_at = self._log.offset + transcript.bytes_read
+
+    def _keep(self) -> None:
+        """Keep what is known by now, once enough was read to be worth it."""
+        transcript, checkpoints = self._transcript, self._checkpoints
+        if transcript is None or checkpoints is None or self._state != "readable" or self._log_state != "readable":
+            return
+        read = self._log.offset + transcript.bytes_read
+        if read - self._kept_at < checkpoints.every:
+            return
+        log, news = self._log.state(), transcript.state()
+        if log is not None and news is not None:
+            checkpoints.save(self._headless, (str(transcript.path), log, news))
+            self._kept_at = read
 
     def _read_transcript(self, transcript: Transcript) -> None:
         stream, sent = self._log.stream, self._headless.sent or ()
-        new = stream.take_ids() + [s.message_id for s in sent[self._claimed :]]
-        self._claimed = len(sent)
+        new = stream.take_ids() + self._newly_sent(sent)
+        self._ids_given = True
         first = [*stream.first_ids, *(s.message_id for s in sent[:4])]
         self._state = transcript.look(first, new, compacted=stream.compactions > 0)
         if self._state == "replaced":
             self._transcript = None
         self._went_on = transcript.grew and not self._log.grew
+
+    def _newly_sent(self, sent: tuple[SentInput, ...]) -> list[str]:
+        """The ids not claimed yet. A host that leaves out what was acknowledged long ago has its ids claimed again: no harm."""
+        before, self._claimed = self._claimed, sent
+        goes_on = before and sent[:1] == before[:1] and sent[len(before) - 1 : len(before)] == before[-1:]
+        return [s.message_id for s in (sent[len(before) :] if goes_on else sent)]
 
     def attribution(self) -> Attribution:
         """Whether the headless has seen everything that was on disk at the last `read`."""

@@ -70,7 +70,7 @@ def _members(data: bytes, start: int, stop: int, *, plain: bool, before: bytes) 
         return None if again or not data.endswith(b"}", start, stop) else before
     at = data.rfind(b',"userType":', max(start, stop - TAIL), stop)
     end = data[at:stop]
-    return end if at >= 0 and _is_plain(end) else None
+    return end if at >= 0 and _is_plain(end) and None not in _writer(end) else None
 
 
 @lru_cache(maxsize=64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ccc_hookspecs.claude.jsonl import JsonlFollower, Line, Lines, parse
+from ccc_hookspecs.claude.jsonl import JsonlFollower, Line, Lines, Place, parse
 from ccc_plugins.retire_stale.evidence.skim_event import event_at, partial_messages
 from ccc_plugins.retire_stale.judgement.idleness import Log
 from ccc_plugins.retire_stale.judgement.stream import Stream
@@ -19,7 +19,9 @@ class StdoutLog:
 
     def __init__(self, path: Path | None) -> None:
         self._follower = None if path is None else JsonlFollower(path)
+        self._path = path
         self._replaced = False
+        self._resumed = False
         self.stream = Stream()
         self.grew = False
 
@@ -27,9 +29,15 @@ class StdoutLog:
     def size(self) -> int | None:
         return None if self._follower is None or self._follower.size < 0 else self._follower.size
 
+    @property
+    def offset(self) -> int:
+        """Bytes up to which it was read."""
+        return 0 if self._follower is None else self._follower.offset
+
     def look(self) -> Log:
         """Read what is new; the state of the log."""
-        self.grew = False
+        self.grew = self._resumed
+        self._resumed = False
         if self._follower is None:
             return "not known"
         growth = self._follower.poll()
@@ -39,6 +47,24 @@ class StdoutLog:
         if growth != "unchanged":
             self._read(self._follower)
         return "replaced" if self._replaced else "readable"
+
+    def rewind(self) -> None:
+        """Read it from its start again at the next look; of a log that was replaced nothing is forgotten."""
+        if self._path is not None and not self._replaced:
+            self._follower, self.stream = JsonlFollower(self._path), Stream()
+
+    def state(self) -> tuple[Place, Stream] | None:
+        """What `resume` needs; None where that cannot be told."""
+        place = None if self._follower is None or self._replaced else self._follower.place()
+        return None if place is None else (place, self.stream)
+
+    def resume(self, place: Place, stream: Stream) -> bool:
+        """Go on from what another one's `state` told of this file; False, and nothing changes, when it is not that file."""
+        follower = None if self._path is None else JsonlFollower.resume(self._path, place)
+        if follower is None:
+            return False
+        self._follower, self.stream, self._resumed = follower, stream, place.offset > 0
+        return True
 
     def _read(self, follower: JsonlFollower) -> None:
         for lines in follower.chunks():

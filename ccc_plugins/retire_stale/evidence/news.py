@@ -1,0 +1,108 @@
+"""What stands in a transcript since one headless had loaded it: what of it is not the headless's, and the inputs and queue operations."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ccc_hookspecs.claude.jsonl import Line, Lines, Record, parse
+from ccc_plugins.retire_stale.evidence.anchor import Anchor
+from ccc_plugins.retire_stale.evidence.skim_record import entry_at
+from ccc_plugins.retire_stale.judgement.attribution import Ledger
+from ccc_plugins.retire_stale.judgement.entries import Entry, entry_of, seconds
+
+RECENT = 512
+
+
+@dataclass(slots=True)
+class Queue:
+    """The queue operations in the range: `waiting` enqueued and not taken, `taken` in all, `taken_at` (epoch seconds) the last time."""
+
+    waiting: int = 0
+    taken: int = 0
+    taken_at: float | None = None
+
+    def feed(self, operation: object, at: float | None) -> None:
+        if operation == "enqueue":
+            self.waiting += 1
+        elif isinstance(operation, str):
+            self.waiting = max(0, self.waiting - 1)
+            self.taken += 1
+            self.taken_at = at if self.taken_at is None or (at is not None and at > self.taken_at) else self.taken_at
+
+
+@dataclass(slots=True)
+class News:
+    """What was read since the anchor.
+
+    `ledger`: the records that nobody has accounted for. `inputs`: the ids of the inputs that stand there as records of their own or as
+    accepted in the middle of a turn. `recent`: ids of the last records. `checked`: records of which it is known that they stand
+    in the file once. `release`: the one that wrote the last record that names one.
+    """
+
+    anchor: Anchor | None = None
+    ledger: Ledger = field(default_factory=Ledger)
+    queue: Queue = field(default_factory=Queue)
+    inputs: set[str] = field(default_factory=set)
+    recent: deque[str] = field(default_factory=lambda: deque(maxlen=RECENT))
+    checked: set[str] = field(default_factory=set)
+    release: str | None = None
+
+    def take(self, lines: Lines, spawned_at: float | None) -> None:
+        """Take the records on these lines. `spawned_at`: when the headless was spawned, in epoch seconds, or None."""
+        if not lines.plain:
+            self._decode(lines, spawned_at)
+            return
+        data, start = lines.data, 0
+        while start < len(data):
+            stop = data.find(b"\n", start)
+            entry = entry_at(data, start, stop, lines.offset + start)
+            if entry is None:
+                self._decode([Line(lines.offset + start, lines.offset + stop + 1, data[start:stop])], spawned_at)
+            elif entry != "nothing":
+                self._add(entry, spawned_at)
+            start = stop + 1
+
+    def _decode(self, lines: Iterable[Line], spawned_at: float | None) -> None:
+        for line in lines:
+            for record in parse(line):
+                self._take(record, spawned_at)
+
+    def _take(self, record: Record, spawned_at: float | None) -> None:
+        data = record.data
+        if data.get("type") == "queue-operation":
+            self.queue.feed(data.get("operation"), seconds(data.get("timestamp")))
+            return
+        entry = entry_of(data, record.offset)
+        if entry.kind == "queued":
+            self.inputs.update(_queued_ids(data))
+        elif entry.type == "user" and entry.uuid is not None:
+            self.inputs.add(entry.uuid)
+        self._add(entry, spawned_at)
+
+    def _add(self, entry: Entry, spawned_at: float | None) -> None:
+        if entry.uuid is None:
+            return
+        self.release = entry.release or self.release
+        self.recent.append(entry.uuid)
+        if entry.message_id is not None:
+            self.recent.append(entry.message_id)
+        if not self._was_loaded(entry, spawned_at):
+            self.ledger.add(entry)
+
+    def _was_loaded(self, entry: Entry, spawned_at: float | None) -> bool:
+        """A record between the loaded leaf and the first own one may stand on a branch that was there before, and was passed by."""
+        if self.anchor is None or self.anchor.first_own is None or entry.offset >= self.anchor.first_own:
+            return False
+        return spawned_at is not None and entry.timestamp is not None and entry.timestamp < spawned_at
+
+
+def _queued_ids(data: dict[str, Any]) -> set[str]:
+    """The ids of a text that was accepted in the middle of a turn: its record's, and its input's where a release notes that."""
+    attachment = data.get("attachment")
+    found = {data.get("uuid")}
+    if isinstance(attachment, dict):
+        found |= {attachment.get("source_uuid"), attachment.get("uuid"), attachment.get("command_uuid")}
+    return {i for i in found if isinstance(i, str)}
