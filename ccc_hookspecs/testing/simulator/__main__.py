@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 from ccc_hookspecs.testing.simulator import process, settings
 from ccc_hookspecs.testing.simulator.agent import Agent, NoConversation
-from ccc_hookspecs.testing.simulator.headless import BadInput, Headless, fail
+from ccc_hookspecs.testing.simulator.headless import BadInput, Failed, Headless, fail
 from ccc_hookspecs.testing.simulator.inbox import Inbox, Terminated
-from ccc_hookspecs.testing.simulator.slash import EndedByCommand
 from ccc_hookspecs.testing.simulator.terminal import Terminal, one_shot
 
 TERMINATED = 143
@@ -46,7 +45,7 @@ def _run(wanted: settings.Settings) -> int:
         return TERMINATED
     except BadInput as error:
         return fail(str(error))
-    except EndedByCommand:
+    except Failed:
         return 1
     finally:
         agent.end()

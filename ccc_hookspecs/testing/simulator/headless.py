@@ -19,18 +19,23 @@ class BadInput(Exception):
     """A line of standard input that is no JSON object; Claude Code ends with exit code 1."""
 
 
+class Failed(Exception):
+    """The process gave up over something it could not read; it has said so on stdout."""
+
+
 class Headless:
     """Serves inputs until standard input is closed, which a FIFO held open by its own reader never is."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
         self._answers: dict[str, dict[str, Any]] = {}
+        self._unreadable = False
         agent.on_line = self._line
         agent.on_task_end = self._task_end
         agent.ask = self._ask
 
     def run(self) -> int:
-        """Returns the exit code. Raises Terminated and BadInput."""
+        """Returns the exit code. Raises Terminated, BadInput and Failed."""
         agent = self.agent
         agent.registry.write(agent.journal.session_id, None)
         self._startup()
@@ -56,6 +61,7 @@ class Headless:
 
     def _serve(self) -> None:
         agent = self.agent
+        self._check_readable()
         agent.in_turn = True
         agent.status("busy")
         first = agent.queue.pop(0)
@@ -67,6 +73,15 @@ class Headless:
         agent.in_turn = False
         if not agent.queue:
             agent.status("idle")
+        if self._unreadable:
+            self._check_readable()
+
+    def _check_readable(self) -> None:
+        """2.1.6 cannot begin a turn with the notification of a background command: it ends when it should."""
+        if self._unreadable:
+            self.agent.journal.queue("dequeue")
+            self.agent.stream.result(TurnMark(), "", subtype="error_during_execution", is_error=True, reason=None, num_turns=0)
+            raise Failed
 
     def _queued_with(self, first: Input) -> list[Input]:
         """The further inputs that one turn takes together with `first`: what was queued while another turn ran."""
@@ -162,8 +177,8 @@ class Headless:
         if agent.release.has("reports_background"):
             agent.push(Input(content=text, source="system", origin={"kind": "task-notification"}))
         elif agent.release.has("notes_background"):
-            # 2.1.6 queues the notification, and no turn ever begins with it.
             agent.journal.queue("enqueue", text, system=True)
+            self._unreadable = True
 
 
 def fail(text: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -18,8 +19,12 @@ def install(directory: Path, *, release: str = NEWEST) -> Path:
     parse(release)
     directory.mkdir(parents=True, exist_ok=True)
     path = directory.absolute() / "claude"
-    path.write_text(_SCRIPT.format(python=_shebang(), release=release, program=str(path), path=_import_path()))
-    path.chmod(0o755)
+    draft = path.with_suffix(".draft")
+    draft.write_text(_SCRIPT.format(python=_shebang(), release=release, program=str(path), path=_import_path()))
+    draft.chmod(0o755)
+    # A thread that forks right now would keep a file busy that this process has open for writing; `cp` forks nothing.
+    subprocess.run(["cp", "-p", str(draft), str(path)], check=True)
+    draft.unlink()
     return path
 
 

@@ -90,7 +90,6 @@ SINCE: dict[str, tuple[int, int, int]] = {
     "native_program": (2, 1, 119),
     "headless_status": (2, 1, 275),
     # behaviour
-    "headless_compacts": (0, 0, 0),
     "clear_moves_session": (2, 1, 119),
     "joins_before_answer": (2, 1, 61),
     "partial_answer": (2, 1, 119),
@@ -107,7 +106,6 @@ _EVER = (99, 0, 0)
 
 GAPS: dict[str, tuple[tuple[int, int, int], tuple[int, int, int]]] = {
     "enqueue": ((2, 1, 6), (2, 1, 61)),
-    "headless_compacts": ((2, 1, 6), (2, 1, 61)),
     "compact_prompt": ((2, 1, 332), _EVER),
     "synthetic_question": ((2, 1, 332), _EVER),
     "summary": ((2, 1, 61), _EVER),

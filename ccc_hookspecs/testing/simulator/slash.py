@@ -12,11 +12,6 @@ from ccc_hookspecs.testing.simulator.journal import new_id
 from ccc_hookspecs.testing.simulator.stream import TurnMark
 from ccc_hookspecs.testing.simulator.turn import Turn
 
-
-class EndedByCommand(Exception):
-    """The command ended the process."""
-
-
 LOCAL = {"/context", "/cost", "/usage"}
 
 
@@ -31,9 +26,7 @@ def run(agent: Agent, given: Input) -> None:
     """Run one slash command as a turn of its own."""
     command = command_of(given) or "/"
     own = agent.settings.config_dir / "commands" / f"{command[1:]}.md"
-    if command == "/compact" and agent.entrypoint == "sdk-cli" and not agent.release.has("headless_compacts"):
-        _Local(agent, given, command).die()
-    elif command == "/compact" and agent.memory:
+    if command == "/compact" and agent.memory:
         _Local(agent, given, command).compact()
     elif command == "/clear" and agent.release.has("clear_moves_session"):
         _Local(agent, given, command).clear()
@@ -130,12 +123,6 @@ class _Local:
         self._caveat()
         self.agent.journal.user(f"Unknown slash command: {self.command[1:]}", record_id=self.given.input_id)
         self._end("")
-
-    def die(self) -> None:
-        """A headless of 2.1.6 ends over `/compact`."""
-        self._begin(init=False)
-        self.agent.stream.result(self.mark, "", subtype="error_during_execution", is_error=True, reason=None, num_turns=0)
-        raise EndedByCommand
 
     def clear(self) -> None:
         agent = self.agent

@@ -34,7 +34,8 @@ def first(simulator: Simulator, **environ: str) -> SimulatedHeadless:
 
 
 def lone(simulator: Simulator) -> SimulatedHeadless:
-    """One headless through everything that its recording went through, in that order; 2.1.6 does not survive its `/compact`."""
+    """One headless through everything that its recording went through, in that order; 2.1.6 does not survive the end of
+    a background command."""
     commands = simulator.home.config_dir / "commands"
     commands.mkdir()
     (commands / "hello.md").write_text("---\ndescription: hi\n---\nSay hello custom\n")
