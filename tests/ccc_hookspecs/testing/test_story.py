@@ -13,7 +13,6 @@ some_releases = pytest.mark.parametrize("release", ["2.0.42", "2.1.119", NEWEST]
 
 
 @pytest.mark.parametrize("release", MEASURED)
-@pytest.mark.case("C01")
 def test_a_headless_answers_without_the_turn_that_a_terminal_took(simulator: Simulator, release: str) -> None:
     """A headless recites its own turns only, although the terminal's is in the transcript."""
     head = simulator.headless(release=release)
