@@ -5,17 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ccc_hookspecs.claude.jsonl import Place
 from ccc_hookspecs.values import Facts, Headless, SentInput
 from ccc_plugins.retire_stale.evidence.branches import last_of, lost_prompts, read_tree
 from ccc_plugins.retire_stale.evidence.checkpoints import Checkpoints
-from ccc_plugins.retire_stale.evidence.news import News
-from ccc_plugins.retire_stale.evidence.stdout_log import StdoutLog
-from ccc_plugins.retire_stale.evidence.transcript import State, Transcript
+from ccc_plugins.retire_stale.evidence.files import Files
 from ccc_plugins.retire_stale.judgement.attribution import Attribution, AttributionFacts, attribute
 from ccc_plugins.retire_stale.judgement.branches import release_numbers
-from ccc_plugins.retire_stale.judgement.idleness import Idleness, IdlenessFacts, Log, UnacknowledgedInput, judge_idleness
-from ccc_plugins.retire_stale.judgement.stream import Stream
+from ccc_plugins.retire_stale.judgement.idleness import Idleness, IdlenessFacts, UnacknowledgedInput, judge_idleness
 
 _STAMP_SLACK = 0.5
 _UNDER_WAY = 5.0
@@ -82,110 +78,44 @@ class Observer:
 
     def __init__(self, headless: Headless, spawned_at: float | None, checkpoints: Checkpoints | None = None) -> None:
         self._headless = headless
-        self._checkpoints = checkpoints
-        self._spawned_at = spawned_at
-        self._log = StdoutLog(headless.stdout_log)
-        self._transcript: Transcript | None = None
-        self._log_state: Log = "not known"
-        self._state: State = "missing"
-        self._went_on = False
-        self._claimed: tuple[SentInput, ...] = ()
-        self._ids_given = False
-        self._kept_at = 0
+        self._files = Files(headless, spawned_at, checkpoints)
 
     @property
     def transcript_path(self) -> Path | None:
-        return None if self._transcript is None else self._transcript.path
+        return None if self._files.transcript is None else self._files.transcript.path
 
     @property
     def reports_states(self) -> bool:
         """Whether the log itself says when the process is idle, or when an input is finished."""
-        return self._log.stream.state is not None or self._log.stream.lifecycle
+        return self._files.log.stream.state is not None or self._files.log.stream.lifecycle
 
     def read(self, headless: Headless, transcript_path: Path | None) -> None:
         """Read what is new in the log, then in the transcript: so every own record that is seen was also claimed, or will be."""
         self._headless = headless
-        self._turn_to(transcript_path)
-        self._log_state = self._log.look()
-        if self._transcript is None:
-            self._state = "missing"
-            return
-        self._read_transcript(self._transcript)
-        self._keep()
-
-    def _turn_to(self, path: Path | None) -> None:
-        """Follow that transcript. Another one than before needs all own ids again, and so the whole log."""
-        if self._transcript is not None and self._transcript.path == path:
-            return
-        self._transcript = None if path is None else Transcript(path, self._headless, self._spawned_at)
-        self._claimed = ()
-        if self._transcript is not None and self._ids_given:
-            self._log.rewind()
-            self._ids_given = False
-        elif self._transcript is not None and self._log.offset == 0:
-            self._restore(self._transcript)
-
-    def _restore(self, transcript: Transcript) -> None:
-        kept = None if self._checkpoints is None else self._checkpoints.load(self._headless)
-        match kept:
-            case (str(path), (Place() as log_place, Stream() as stream), (Place() as place, News() as news)) if path == str(
-                transcript.path
-            ):
-                if self._log.resume(log_place, stream) and not transcript.resume(place, news):
-                    self._log.rewind()
-                self._kept_at = self._log.offset + transcript.bytes_read
-
-    def _keep(self) -> None:
-        """Keep what is known by now, once enough was read to be worth it."""
-        transcript, checkpoints = self._transcript, self._checkpoints
-        if transcript is None or checkpoints is None or self._state != "readable" or self._log_state != "readable":
-            return
-        read = self._log.offset + transcript.bytes_read
-        if read - self._kept_at < checkpoints.every:
-            return
-        log, news = self._log.state(), transcript.state()
-        if log is not None and news is not None:
-            checkpoints.save(self._headless, (str(transcript.path), log, news))
-            self._kept_at = read
-
-    def _read_transcript(self, transcript: Transcript) -> None:
-        stream, sent = self._log.stream, self._headless.sent or ()
-        new = stream.take_ids() + self._newly_sent(sent)
-        self._ids_given = True
-        first = [*stream.first_ids, *(s.message_id for s in sent[:4])]
-        self._state = transcript.look(first, new, compacted=stream.compactions > 0)
-        if self._state == "replaced":
-            self._transcript = None
-        self._went_on = transcript.grew and not self._log.grew
-
-    def _newly_sent(self, sent: tuple[SentInput, ...]) -> list[str]:
-        """The ids not claimed yet. A host that leaves out what was acknowledged long ago has its ids claimed again: no harm."""
-        before, self._claimed = self._claimed, sent
-        goes_on = before and sent[:1] == before[:1] and sent[len(before) - 1 : len(before)] == before[-1:]
-        return [s.message_id for s in (sent[len(before) :] if goes_on else sent)]
+        self._files.read(headless, transcript_path)
 
     def attribution(self) -> Attribution:
         """Whether the headless has seen everything that was on disk at the last `read`."""
-        transcript = self._transcript
+        transcript = self._files.transcript
         left_over = transcript.left_over() if transcript is not None and transcript.anchored else ()
         return attribute(
             AttributionFacts(
-                transcript=self._state,
-                log_readable=self._log_state in ("readable", "missing"),
+                transcript=self._files.state,
+                log_readable=self._files.log_state in ("readable", "missing"),
                 anchored=transcript is not None and transcript.anchored,
                 left_over=left_over,
                 moved_to=self._moved_to(),
-                answered=self._log.stream.last_answer is not None,
+                answered=self._files.log.stream.last_answer is not None,
                 holds_last_answer=self.settled(),
             )
         )
 
     def settled(self) -> bool:
         """Whether the transcript holds the last answer that the log shows; it lags behind by up to a second (2.1.332)."""
-        answer = self._log.stream.last_answer
+        answer = self._files.log.stream.last_answer
         if answer is None:
             return True
-        return self._transcript is not None and self._state == "readable" and self._transcript.holds(answer)
+        return self._files.transcript is not None and self._files.state == "readable" and self._files.transcript.holds(answer)
 
     def judge(self, around: Surroundings) -> Judgement:
         """Both verdicts, from the last `read` and these surroundings."""
@@ -193,11 +123,11 @@ class Observer:
         return Judgement(
             attribution=attribution,
             idleness=judge_idleness(self._idleness_facts(around)),
-            resumable=self._state == "readable" and (attribution.verdict == "stale" or self.settled()),
-            on_disk=self._state == "readable",
-            release=self._transcript.release if self._transcript is not None else None,
-            transcript_size=self._transcript.size if self._transcript is not None else None,
-            log_size=self._log.size,
+            resumable=self._files.state == "readable" and (attribution.verdict == "stale" or self.settled()),
+            on_disk=self._files.state == "readable",
+            release=self._files.transcript.release if self._files.transcript is not None else None,
+            transcript_size=self._files.transcript.size if self._files.transcript is not None else None,
+            log_size=self._files.log.size,
         )
 
     def lost(self, release: str | None = None, *, alive: bool = True) -> tuple[str, ...]:
@@ -205,19 +135,19 @@ class Observer:
 
         `alive`: the headless has yet to exit, and will name the last record that it knows. Reads the end of the transcript anew.
         """
-        if self._transcript is None or self._state != "readable":
+        if self._files.transcript is None or self._files.state != "readable":
             return ()
-        tree = read_tree(self._transcript.path)
-        stream, sent = self._log.stream, self._headless.sent or ()
+        tree = read_tree(self._files.transcript.path)
+        stream, sent = self._files.log.stream, self._headless.sent or ()
         own = [*stream.mentioned, *(s.message_id for s in sent), *(stream.last_answer or ())]
         leaf = last_of(tree, own) if alive else None
-        found = lost_prompts(tree, release or self._transcript.release, headless_leaf=leaf)
+        found = lost_prompts(tree, release or self._files.transcript.release, headless_leaf=leaf)
         return tuple(e.uuid for e in found if e.uuid is not None)
 
     def _moved_to(self) -> str | None:
         """The session that a `/clear` led to. An id that `--resume` alone prints from the start is not one."""
-        ids, mine = self._log.stream.session_ids, self._headless.session_id
-        if not ids or ids[-1] == mine or (mine not in ids and not self._log.stream.reset):
+        ids, mine = self._files.log.stream.session_ids, self._headless.session_id
+        if not ids or ids[-1] == mine or (mine not in ids and not self._files.log.stream.reset):
             return None
         return ids[-1]
 
@@ -225,8 +155,8 @@ class Observer:
         sent = self._headless.sent
         return IdlenessFacts(
             now=around.now,
-            log=self._log_state,
-            stream=self._log.stream,
+            log=self._files.log_state,
+            stream=self._files.log.stream,
             unacknowledged=None if sent is None else tuple(self._owed(sent, around.now)),
             asked=bool(sent),
             unread=around.unread,
@@ -236,14 +166,14 @@ class Observer:
             registered=around.registered,
             queued=self._queued(),
             subagents=around.subagents,
-            silent=self._went_on and around.others is False,
+            silent=self._files.went_on and around.others is False,
             computing=around.computing,
         )
 
     def _queued(self) -> int:
         """Inputs enqueued and not taken; 0 where that says nothing: another writer's queue stands in the same file, and up to
         2.1.6 a finished task's notice stays in the queue until the next input."""
-        transcript = self._transcript
+        transcript = self._files.transcript
         if transcript is None or not transcript.anchored or transcript.left_over():
             return 0
         numbers = release_numbers(transcript.release)
@@ -255,27 +185,27 @@ class Observer:
         A release that reports commands finishes each by name. Another one shows an input as a record, and what comes later was
         read later; a command that it handles itself, or a text that joins a running turn, leaves only a queue operation.
         """
-        pending = [s for s in sent if s.message_id not in self._log.stream.finished]
-        if not self._log.stream.lifecycle:
+        pending = [s for s in sent if s.message_id not in self._files.log.stream.finished]
+        if not self._files.log.stream.lifecycle:
             pending = self._after_last_seen(pending)
             if pending and self._was_taken(pending[-1], len(sent), now):
                 pending = []
         return [UnacknowledgedInput(message_id=s.message_id, age=None if s.sent_at is None else max(0.0, now - s.sent_at)) for s in pending]
 
     def _after_last_seen(self, pending: list[SentInput]) -> list[SentInput]:
-        seen = self._log.stream.mentioned | (self._transcript.inputs if self._transcript is not None else set())
+        seen = self._files.log.stream.mentioned | (self._files.transcript.inputs if self._files.transcript is not None else set())
         last = max((i for i, s in enumerate(pending) if s.message_id in seen), default=-1)
         return pending[last + 1 :]
 
     def _was_taken(self, last: SentInput, count: int, now: float) -> bool:
         """Whether the queue operations show that the last input was taken from the queue. After a `/clear` they stand in another file."""
-        if self._log.stream.turn is not None:
+        if self._files.log.stream.turn is not None:
             return False
         if self._moved_to() is not None:
             return last.sent_at is None or now - last.sent_at > _UNDER_WAY
-        if self._transcript is None or self._queued() > 0:
+        if self._files.transcript is None or self._queued() > 0:
             return False
-        queue = self._transcript.queue
+        queue = self._files.transcript.queue
         if last.sent_at is None:
             return queue.taken >= count
         return queue.taken_at is not None and queue.taken_at >= last.sent_at - _STAMP_SLACK

@@ -53,13 +53,13 @@ class StdoutLog:
         if self._path is not None and not self._replaced:
             self._follower, self.stream = JsonlFollower(self._path), Stream()
 
-    def state(self) -> tuple[Place, Stream] | None:
+    def kept(self) -> tuple[Place, Stream] | None:
         """What `resume` needs; None where that cannot be told."""
         place = None if self._follower is None or self._replaced else self._follower.place()
         return None if place is None else (place, self.stream)
 
     def resume(self, place: Place, stream: Stream) -> bool:
-        """Go on from what another one's `state` told of this file; False, and nothing changes, when it is not that file."""
+        """Go on from what another one's `kept` told of this file; False, and nothing changes, when it is not that file."""
         follower = None if self._path is None else JsonlFollower.resume(self._path, place)
         if follower is None:
             return False

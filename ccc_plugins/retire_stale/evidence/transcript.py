@@ -31,6 +31,7 @@ class Transcript:
         self._spawned_at = spawned_at
         self._follower: JsonlFollower | None = None
         self._resumed = False
+        self._by_time = False
         self._news = News()
         self._size: int | None = None
         self._unanchored: object = None
@@ -113,13 +114,15 @@ class Transcript:
         self._awaited = known, max(self._awaited[1], self._follower.offset if self._follower is not None else 0)
         return False
 
-    def state(self) -> tuple[Place, News] | None:
-        """What `resume` needs; None where that cannot be told, or is not worth telling."""
-        place = None if self._follower is None else self._follower.place()
+    def kept(self) -> tuple[Place, News] | None:
+        """What `resume` needs; None where that cannot be told, and where own records may yet tell a better anchor than the time."""
+        if self._follower is None or self._by_time:
+            return None
+        place = self._follower.place()
         return None if place is None else (place, self._news)
 
     def resume(self, place: Place, news: News) -> bool:
-        """Go on from what another transcript's `state` told of this file; False, and nothing changes, when it is not that file."""
+        """Go on from what another transcript's `kept` told of this file; False, and nothing changes, when it is not that file."""
         follower = JsonlFollower.resume(self.path, place)
         if follower is None or news.anchor is None:
             return False
@@ -157,6 +160,7 @@ class Transcript:
 
     def _start(self, first_ids: tuple[str, ...], compacted: bool) -> None:
         """Find the anchor; in vain only once for the same file and the same ids."""
+        headless = self._headless
         if self._unanchored == (self._size, first_ids, compacted):
             return
         anchor = self._anchor(first_ids, compacted)
@@ -164,6 +168,7 @@ class Transcript:
             self._unanchored = (self._size, first_ids, compacted)
             return
         self._news.anchor = anchor
+        self._by_time = anchor.first_own is None and headless.resumed is not False and headless.transcript_size is None
         self._news.ledger.claim(first_ids)
         self._follower = JsonlFollower(self.path, start=anchor.start)
         self._read_from = anchor.start
