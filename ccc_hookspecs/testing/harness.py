@@ -87,6 +87,7 @@ class Simulator:
             spawned_at=spawned_at,
             resumed=resumed,
             transcript_size=transcript.stat().st_size if resumed else None,
+            config_dir=Path(environ["CLAUDE_CONFIG_DIR"]) if environ and environ.get("CLAUDE_CONFIG_DIR") else None,
         )
         self._started.append(head)
         return head

@@ -13,11 +13,9 @@ from ccc_hookspecs.testing.simulator.headless import BadInput, Failed, Headless,
 from ccc_hookspecs.testing.simulator.inbox import Inbox, Terminated
 from ccc_hookspecs.testing.simulator.terminal import Terminal, one_shot
 
-TERMINATED = 143
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the simulator; returns the exit code (143 after SIGTERM, 1 for what Claude Code refuses)."""
+    """Run the simulator; returns the exit code (143 after SIGTERM, 129 after SIGHUP, 1 for what Claude Code refuses)."""
     try:
         wanted = settings.read(sys.argv[1:] if arguments is None else arguments)
     except settings.UsageError as error:
@@ -40,9 +38,9 @@ def _run(wanted: settings.Settings) -> int:
         return fail(f"No conversation found with session ID: {error}")
     try:
         return _front(agent)
-    except Terminated:
+    except Terminated as end:
         time.sleep(wanted.slow_exit)
-        return TERMINATED
+        return 128 + end.number
     except BadInput as error:
         return fail(str(error))
     except Failed:

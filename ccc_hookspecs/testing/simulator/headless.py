@@ -35,18 +35,19 @@ class Headless:
         agent.ask = self._ask
 
     def run(self) -> int:
-        """Returns the exit code. Raises Terminated, BadInput and Failed."""
+        """Returns the exit code; SIGINT ends the turn and the process. Raises Terminated, BadInput and Failed."""
         agent = self.agent
         agent.registry.write(agent.journal.session_id, None)
         self._startup()
         agent.status("idle")
-        while True:
+        while not agent.inbox.leaving:
             if agent.queue:
                 self._serve()
             elif agent.inbox.closed and not agent.background:
                 return 0
             else:
                 agent.listen(None)
+        return 0
 
     def _startup(self) -> None:
         """Hooks that run at the start; standard input is not read meanwhile, so inputs stay in the FIFO."""

@@ -20,7 +20,7 @@ def install(directory: Path, *, release: str = NEWEST) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     path = directory.absolute() / "claude"
     draft = path.with_suffix(".draft")
-    draft.write_text(_SCRIPT.format(python=_shebang(), release=release, program=str(path), path=_import_path()))
+    draft.write_text(script(os.path.realpath(sys.executable), release, path))
     draft.chmod(0o755)
     # A thread that forks right now would keep a file busy that this process has open for writing; `cp` forks nothing.
     subprocess.run(["cp", "-p", str(draft), str(path)], check=True)
@@ -28,10 +28,16 @@ def install(directory: Path, *, release: str = NEWEST) -> Path:
     return path
 
 
-def _shebang() -> str:
-    """The interpreter's line; the kernel cuts a long one and splits one with spaces, so these go through `env`."""
-    executable = os.path.realpath(sys.executable)
-    return f"#!{executable} -IS" if len(executable) < 120 and " " not in executable else "#!/usr/bin/env -S python3 -IS"
+def script(python: str, release: str, path: Path) -> str:
+    """The program's text, for this interpreter.
+
+    The kernel cuts a long interpreter line and splits one with spaces; the second form is read by `sh` as a command and by
+    Python as a text.
+    """
+    head = f"#!{python} -IS"
+    if len(head) > _LONGEST_LINE or " " in python:
+        head = f'#!/bin/sh\n"exec" "{python}" "-IS" "$0" "$@"'
+    return _SCRIPT.format(head=head, release=release, program=str(path), path=_import_path())
 
 
 def _import_path() -> list[str]:
@@ -39,8 +45,10 @@ def _import_path() -> list[str]:
     return [here, *(entry for entry in sys.path if entry and entry != here)]
 
 
+_LONGEST_LINE = 120
+
 _SCRIPT = """\
-{python}
+{head}
 import os, sys
 sys.path[:0] = {path!r}
 os.environ.setdefault("CCC_SIM_RELEASE", {release!r})

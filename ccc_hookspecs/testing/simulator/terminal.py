@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import sys
 from typing import Any
 
@@ -22,8 +23,9 @@ class Terminal:
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
-        self._typed: list[str] = []
-        agent.on_line = self._typed.append
+        self._typed: list[Input] = []
+        self._asking = False
+        agent.on_line = self._line
         agent.ask = self._ask
 
     def run(self) -> int:
@@ -38,17 +40,25 @@ class Terminal:
                 self.agent.listen(None)
             if not self._typed:
                 return 0
-            text = self._typed.pop(0).strip()
-            if text in {"/exit", "/quit"}:
-                self._leave(text)
+            given = self._typed.pop(0)
+            if given.content in {"/exit", "/quit"}:
+                self._leave(given.content)
                 return 0
-            self._take(text)
+            self._take(given)
 
-    def _take(self, text: str) -> None:
-        if text:
+    def _line(self, line: str) -> None:
+        """A line that was typed; one typed during a turn is queued, and the transcript notes it."""
+        queued = self.agent.in_turn and not self._asking
+        if queued:
+            self.agent.journal.queue("enqueue", line.strip())
+        origin = {"kind": "human"} if self.agent.release.has("origin_human") else None
+        self._typed.append(Input(content=line.strip(), source="queued" if queued else "typed", origin=origin))
+
+    def _take(self, given: Input) -> None:
+        if given.content:
+            self.agent.inbox.interrupted = False
             self.agent.status("busy")
             self.agent.in_turn = True
-            given = Input(content=text, source="typed", origin={"kind": "human"} if self.agent.release.has("origin_human") else None)
             answer = self._turn(given)
             self.agent.in_turn = False
             self.agent.inbox.interrupted = False
@@ -101,12 +111,16 @@ class Terminal:
 
     def _ask(self, name: str, given: dict[str, Any], tool_use_id: str) -> str | None:
         _print(f"Allow {name} {json.dumps(given)}? [y/n] ")
-        while not self._typed:
-            if self.agent.inbox.closed:
-                raise Terminated
-            self.agent.listen(None)
-            self.agent.check_interrupt()
-        return None if self._typed.pop(0).strip().lower().startswith("y") else "denied"
+        self._asking = True
+        try:
+            while not self._typed:
+                if self.agent.inbox.closed:
+                    raise Terminated(signal.SIGHUP)
+                self.agent.listen(None)
+                self.agent.check_interrupt()
+        finally:
+            self._asking = False
+        return None if self._typed.pop(0).content.lower().startswith("y") else "denied"
 
 
 def one_shot(agent: Agent) -> int:

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 
 from ccc_hookspecs.testing.harness import ClaudeHome, Record, SimulatedProcess, Simulator, recited, wait_until
 from ccc_hookspecs.testing.simulator import NEWEST
-from ccc_hookspecs.testing.simulator.install import install
+from ccc_hookspecs.testing.simulator.install import install, script
 
 some_releases = pytest.mark.parametrize("release", ["2.0.42", "2.1.119", NEWEST])
 linux = pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="rewrites its command line on Linux only")
@@ -76,6 +77,38 @@ def test_a_deaf_process_outlives_sigterm(simulator: Simulator, environ: dict[str
     head.ask(text)
     head.signal(signal.SIGTERM)
     assert recited(head.ask("still there")) == [text, "still there"]
+
+
+def test_sigint_ends_the_turn_and_the_process(simulator: Simulator) -> None:
+    """The headless leaves with 0, its turn cut short."""
+    head = simulator.headless()
+    head.ask("first")
+    head.send("SLOW 60")
+    head.wait_event("system", "init", count=2)
+    head.signal(signal.SIGINT)
+    assert head.wait_exit() == 0
+    assert head.events("result")[-1]["subtype"] == "error_during_execution"
+
+
+def test_a_closed_window_ends_the_terminal(simulator: Simulator) -> None:
+    """SIGHUP is obeyed like SIGTERM, with its own exit code."""
+    head = simulator.headless()
+    head.ask("first")
+    terminal = simulator.terminal(head.session_id)
+    terminal.signal(signal.SIGHUP)
+    assert terminal.wait_exit() == 129
+    assert list(registry(simulator.home)) == [head.pid]
+
+
+def test_files_are_kept_where_the_environment_says(simulator: Simulator, tmp_path: Path) -> None:
+    """`CLAUDE_CONFIG_DIR` moves transcripts and live-session records."""
+    elsewhere = tmp_path / "elsewhere"
+    head = simulator.headless(environ={"CLAUDE_CONFIG_DIR": str(elsewhere)})
+    head.ask("first")
+    assert head.headless.config_dir == elsewhere
+    assert [path.stem for path in elsewhere.glob("projects/*/*.jsonl")] == [head.session_id]
+    assert (elsewhere / "sessions" / f"{head.pid}.json").exists()
+    assert head.records() == []
 
 
 def test_an_exit_can_be_slow(simulator: Simulator) -> None:
@@ -177,6 +210,17 @@ def test_the_version_is_printed_in_no_time(tmp_path: Path) -> None:
         seconds.append(time.monotonic() - before)
     assert printed == f"{NEWEST} (Claude Code)\n"
     assert min(seconds) < 0.5
+
+
+def test_an_interpreter_anywhere_will_do(tmp_path: Path) -> None:
+    """A path with spaces, which no interpreter line can hold, works too."""
+    python = tmp_path / "with space" / "python"
+    python.parent.mkdir()
+    python.symlink_to(os.path.realpath(sys.executable))
+    program = tmp_path / "claude"
+    program.write_text(script(str(python), "2.0.42", program))
+    program.chmod(0o755)
+    assert subprocess.run([str(program), "--version"], capture_output=True, text=True, check=True).stdout == "2.0.42 (Claude Code)\n"
 
 
 def test_a_release_is_three_numbers(tmp_path: Path) -> None:

@@ -263,9 +263,11 @@ def test_a_person_s_lines_are_answered_in_order(simulator: Simulator) -> None:
     head.ask("first")
     terminal = simulator.terminal(head.session_id)
     terminal.type("SLOW 0.3")
+    terminal.wait_busy()
     terminal.type("typed meanwhile")
     wait_until(lambda: len(terminal.answers()) == 2, "two answers")
     assert recited(terminal.answers()[-1]) == ["first", "SLOW 0.3", "typed meanwhile"]
+    assert [record.get("content") for record in head.records() if record.get("operation") == "enqueue"][-1] == "typed meanwhile"
 
 
 def test_records_never_change_once_written(simulator: Simulator) -> None:
