@@ -72,7 +72,7 @@ def entry_of(record: Mapping[str, Any], offset: int) -> Entry:
         timestamp=seconds(record.get("timestamp")),
         release=_text(record.get("version")),
         in_tree=main and uuid is not None and record.get("type") in _TREE_TYPES,
-        gives_back=_gives_back(record) if kind == "prompt" else (),
+        gives_back=_gives_back(record) if main and record.get("type") == "user" else (),
     )
 
 
@@ -123,7 +123,7 @@ def _user_kind(record: Mapping[str, Any]) -> Kind:
         return "note"
     if record.get("isMeta") or _is_task_notice(record) or _has_tool_result(record):
         return "other"
-    first = next(iter(texts_of(record)), "").lstrip()
+    first = next((text for text in texts_of(record) if _CATCH_UP.match(text) is None), "").lstrip()
     if first.startswith(_ECHOES):
         return "other"
     return "note" if first.startswith(_NOTES) else "prompt"
@@ -141,6 +141,7 @@ def _has_tool_result(record: Mapping[str, Any]) -> bool:
 
 
 def _gives_back(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """A catch-up stands in front of the person's own text; where that was a custom slash command, in the meta record of its expansion."""
     found = (_CATCH_UP.match(text) for text in texts_of(record)[:1])
     return tuple(uuid for match in found if match for uuid in match.group(1).split())
 
