@@ -75,13 +75,13 @@ class CommandCenterHost:
         if entry is None:
             return
         mechanism, reason = self.reasons.pop(headless.pid, (UNKNOWN_MECHANISM, "retired"))
-        self._gone.append(entry)
-        known = self.debts.get(headless.session_id) or Debt(reason=reason, mechanism=mechanism)
-        self.debts.put(headless.session_id, known.replaced(headless, mechanism, reason))
         # CCC reports the end under this key, which a spawn that began its session has only after a restart of CCC.
         entry.setdefault("resumed_sid", headless.session_id)
         self._retire(entry, terminate=False, reason=f"{UNKNOWN_MECHANISM}: {reason}", caller=mechanism)
+        self._gone.append(entry)
         self.records.drop(headless.pid)
+        known = self.debts.get(headless.session_id) or Debt(reason=reason, mechanism=mechanism)
+        self.debts.put(headless.session_id, known.replaced(headless, mechanism, reason))
 
     def config_dir(self, headless: Headless) -> Path:
         """Where this headless's Claude Code keeps its files."""

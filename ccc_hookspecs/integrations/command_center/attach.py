@@ -68,7 +68,11 @@ class Attachment:
         self._notices = Notices(server, self.host, self.holds)
         self._terminals = Terminals(server, self.host, manager)
         self.ticker = Ticker(self.tick, manager.config.ticker.interval, name="ccc-plugins-ticker")
-        self._put_in_place(engine_host)
+        try:
+            self._put_in_place(engine_host)
+        except BaseException:
+            self.detach()
+            raise
 
     def tick(self, tick: Tick) -> None:
         """One beat: every held text is asked about again, and every plugin is called."""

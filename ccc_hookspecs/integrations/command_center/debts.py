@@ -49,14 +49,20 @@ class Debt:
 
 
 class Debts:
-    """The debts of one state directory, shared by the processes of the host. Change one with the session's lock held."""
+    """The debts of one state directory, shared by the processes of the host. Change one with the session's lock held.
+
+    What cannot be written is kept in memory, which is enough unless CCC ends before it is paid.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._unwritten: dict[str, Debt] = {}
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def get(self, session_id: str) -> Debt | None:
         """What this session is owed; None for nothing, and for a file that cannot be read."""
+        if (unwritten := self._unwritten.get(session_id)) is not None:
+            return unwritten
         try:
             given = json.loads(self._path(session_id).read_bytes())
             return Debt(**{**given, "catch_up_turns": tuple(given.get("catch_up_turns", ()))})
@@ -67,8 +73,25 @@ class Debts:
             return None
 
     def put(self, session_id: str, debt: Debt) -> None:
-        """Note a debt, in place of an earlier one. Raises `OSError` when it cannot be written."""
-        path = self._path(session_id)
+        """Note a debt, in place of an earlier one."""
+        try:
+            self._write(self._path(session_id), debt)
+        except OSError:
+            log.exception("what session %s is owed cannot be written", session_id)
+            self._unwritten[session_id] = debt
+        else:
+            self._unwritten.pop(session_id, None)
+
+    def paid(self, session_id: str) -> None:
+        """Nothing is owed any more. Harmless when repeated."""
+        self._unwritten.pop(session_id, None)
+        self._path(session_id).unlink(missing_ok=True)
+
+    def sessions(self) -> tuple[str, ...]:
+        """Every session that is owed something, in no order."""
+        return tuple({*self._unwritten, *(path.stem for path in self._folder.glob("*.json"))})
+
+    def _write(self, path: Path, debt: Debt) -> None:
         temporary = path.with_suffix(f".{os.getpid()}.tmp")
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w") as file:
@@ -76,14 +99,6 @@ class Debts:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-
-    def paid(self, session_id: str) -> None:
-        """Nothing is owed any more. Harmless when repeated."""
-        self._path(session_id).unlink(missing_ok=True)
-
-    def sessions(self) -> tuple[str, ...]:
-        """Every session that is owed something, in no order."""
-        return tuple(path.stem for path in self._folder.glob("*.json"))
 
     def _path(self, session_id: str) -> Path:
         return self._folder / f"{session_id}.json"

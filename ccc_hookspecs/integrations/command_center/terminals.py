@@ -30,14 +30,17 @@ class Terminals:
     def launch(self, original: Function, session_id: str, cwd: Any = None, *rest: Any, **options: Any) -> Any:
         """`launch_terminal_for_session`. Where CCC cannot open a terminal, none is announced."""
         if platform.system() == "Darwin" and is_uuid(session_id):
-            self._announce(session_id, cwd)
+            try:
+                self._announce(session_id, cwd)
+            except Exception:
+                # The terminal is opened whatever happens here.
+                log.exception("the terminal on session %s could not be announced", session_id)
         return original(session_id, cwd, *rest, **options)
 
     def answer(self, original: Function, engine_host: Any, params: Any) -> Any:
         """`EngineHost.query`, in the worker."""
         if not isinstance(params, dict) or params.get("operation") != OPERATION:
             return original(engine_host, params)
-        engine_host._legacy()
         given = params.get("args") or {}
         self.tell(str(given.get("session_id")), given.get("cwd"))
         return {"ok": True}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import threading
 import time
 from collections.abc import Iterator
@@ -26,6 +27,8 @@ from ccc_hookspecs.integrations.command_center.spawns import engine_of, pid_of, 
 from ccc_hookspecs.processes import start_time
 from ccc_hookspecs.signals import emit, headless_respawned
 from ccc_hookspecs.values import Decision, Deliver, Headless, Hold, Respawn, Respawned, SentInput, is_uuid
+
+log = logging.getLogger(__name__)
 
 LOCK_SECONDS: Final = 10.0
 """How long a text waits for its session's lock, in seconds; a retirement under way takes less."""
@@ -130,11 +133,20 @@ class Writer:
 
     def _allowed(self, line: _Line, raw: bytes) -> bool:
         if line.decision is None:
-            line.message_id, line.text = _parsed(raw)
-            line.decision = self._decided(line)
-            if isinstance(line.decision, Deliver) and line.session_id is not None:
-                self._bring_catch_up(line, line.session_id, line.decision)
+            try:
+                line.decision = self._judged(line, raw)
+            except Exception:
+                # A fault of ours must not stop CCC's messages; without us, this one would be written.
+                log.exception("a text for process %d was not judged", line.entry["pid"])
+                line.decision = Deliver()
         return isinstance(line.decision, Deliver)
+
+    def _judged(self, line: _Line, raw: bytes) -> Decision:
+        line.message_id, line.text = _parsed(raw)
+        decision = self._decided(line)
+        if isinstance(decision, Deliver) and line.session_id is not None:
+            self._bring_catch_up(line, line.session_id, decision)
+        return decision
 
     def _decided(self, line: _Line) -> Decision:
         if self._host.gone(line.entry):

@@ -69,6 +69,8 @@ def _reattach_spawned_orphans() -> None:
     for row in _load_spawn_registry():
         row.pop("_input_write_lock")
         session_id = row.get("session_id") or row.get("resumed_sid")
+        if Reattached(row["pid"]).poll() is not None:
+            continue
         fd = os.open(row["fifo"], os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         row |= {"proc": Reattached(row["pid"]), "stdin_fd": fd, "reattached": True, "session_id": session_id, "resumed_sid": session_id}
         _spawned_sessions.append(row)
