@@ -5,7 +5,7 @@
 It answers what the simulator's model answers (`ccc_hookspecs.testing.simulator.model`): it recites every user text it was
 sent, which makes a process's memory visible, and calls tools when a text asks for it. Port 0 takes a free one, which
 `--port-file` receives. Each request becomes one line in LOGFILE: `{"at", "method", "path", "model", "stream", "texts",
-"tools", "asked"}`, the texts in full.
+"tools", "asked", "answers"}`, the texts in full.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from ccc_hookspecs.testing.simulator import model
-from ccc_hookspecs.testing.wire import Json, Request, asked, content, message, reply_to, user_texts
+from ccc_hookspecs.testing.wire import Json, Request, asked, content, message, model_texts, reply_to, user_texts
 
 FAILURES = 2
 """How often `FAIL500` fails before it is answered."""
@@ -113,6 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
             texts=tuple(user_texts(messages)),
             tools=tuple(str(tool.get("name")) for tool in body.get("tools") or []),
             asked=asked(messages),
+            answers=tuple(model_texts(messages)),
         )
         self.server.api.note(request)
         if "count_tokens" in self.path:

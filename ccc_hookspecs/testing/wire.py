@@ -19,7 +19,7 @@ USAGE = {"input_tokens": 10, "output_tokens": 10, "cache_creation_input_tokens":
 class Request:
     """One request. `at`: seconds since the epoch; `texts`: the user texts it carried, oldest first; `tools`: names offered.
 
-    `asked`: the last text, empty when the last block was a tool's result.
+    `asked`: the last text, empty when the last block was a tool's result. `answers`: the model's own texts that it carried.
     """
 
     at: float
@@ -30,12 +30,19 @@ class Request:
     texts: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     asked: str = ""
+    answers: tuple[str, ...] = ()
 
 
 def user_texts(messages: Sequence[Json]) -> list[str]:
     """The texts of the user's messages, without the reminders that Claude Code adds."""
     blocks = [block for message in messages if message.get("role") == "user" for block in _blocks(message)]
     return [block["text"] for block in blocks if block.get("type") == "text" and "<system-reminder>" not in block["text"]]
+
+
+def model_texts(messages: Sequence[Json]) -> list[str]:
+    """The texts of the model's messages."""
+    blocks = [block for message in messages if message.get("role") == "assistant" for block in _blocks(message)]
+    return [block["text"] for block in blocks if block.get("type") == "text"]
 
 
 def asked(messages: Sequence[Json]) -> str:

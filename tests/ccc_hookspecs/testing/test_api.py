@@ -63,6 +63,16 @@ def test_it_recites_every_user_text_in_full(api: MessagesApi) -> None:
     assert [event["type"] for event in events][-2:] == ["message_delta", "message_stop"]
 
 
+def test_a_request_is_kept_with_what_both_sides_said(api: MessagesApi) -> None:
+    """The texts of the user and those of the model, each in order."""
+    mine = {
+        "role": "assistant",
+        "content": [{"type": "text", "text": "mine"}, {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}],
+    }
+    ask(api.url, user("one"), mine, user("two"))
+    assert (api.requests[-1].texts, api.requests[-1].answers, api.requests[-1].asked) == (("one", "two"), ("mine",), "two")
+
+
 def test_it_answers_without_a_stream_too(api: MessagesApi) -> None:
     """The same answer as one object."""
     answer = ask(api.url, user("one"), stream=False)
