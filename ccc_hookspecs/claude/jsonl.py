@@ -110,7 +110,7 @@ class JsonlFollower:
     def lines(self, limit: int | None = None) -> Iterator[Line]:
         """The complete lines after `offset`, at most `limit`; `offset` moves with each one that is given out.
 
-        Reads to the end that the file has when it is opened, about 1 MiB at a time. Ends early, without an error, when the file is
+        Reads to the end that the file has when it is opened, a quarter of a MiB at a time. Ends early, without an error, when the file is
         no longer the one that was followed; the next `poll` then says so.
         """
         if limit is not None and limit <= 0:

@@ -11,9 +11,9 @@ which a second record may begin (a crash can leave that) is never read so.
 
 from __future__ import annotations
 
-ID = rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+ID = rb"[0-9a-f-]{36}"
 NAME = rb"[A-Za-z0-9_.:+-]{1,128}"
-TEXT = rb'"(?:[^"\\\n]++|\\["\\/bfnrtu])*+"'
+TEXT = rb'"[^"\\\n]*+(?:\\["\\/bfnrtu][^"\\\n]*+)*+"'
 MESSAGE_END = b']},"'
 """A message's list of blocks ends here, and so does the message; a nested list that ends so is followed by another name."""
 

@@ -32,7 +32,7 @@ def _tool_result(data: bytes, start: int, stop: int, stream: Stream) -> Mapping[
     origin = _BEHIND_MESSAGE.match(data, at + 2, stop) if at >= 0 else None
     if head is None or origin is None or not data.endswith(b"}", start, stop):
         return None
-    if data.find(b'"tool_use_id"', head.end(), at) >= 0 or _goes_on(data, origin.end(), stop):
+    if data.rfind(b'"tool_use_id"', head.end(), at) >= 0 or _goes_on(data, origin.end(), stop):
         return None
     call = head[1].decode()
     block = {"type": "tool_result", "tool_use_id": call}
@@ -41,26 +41,25 @@ def _tool_result(data: bytes, start: int, stop: int, stream: Stream) -> Mapping[
 
 def _goes_on(data: bytes, start: int, stop: int) -> bool:
     """Whether something that counts may stand behind the event's own `uuid`."""
-    return data.find(b'"session_id":', start, stop) >= 0 or data.find(b'"user_message_uuid', start, stop) >= 0
+    return data.rfind(b'"session_id":', start, stop) >= 0 or data.rfind(b'"user_message_uuid', start, stop) >= 0
 
 
 def _answer(data: bytes, start: int, stop: int) -> Mapping[str, Any] | None:
     """Of an answer without a tool call, whose it is."""
-    head = _ASSISTANT.match(data, start, stop)
+    head = None if data.rfind(b'"tool_use"', start, stop) >= 0 else _ASSISTANT.match(data, start, stop)
     if head is None:
         return None
     at = data.rfind(b',"parent_tool_use_id":null,', max(head.end(), stop - TAIL), stop)
     origin = _AT_END.fullmatch(data, at, stop) if at >= 0 else None
-    if origin is None or _calls_or_goes_on(data, head.end(), at):
+    if origin is None or _holds_more(data, head.end(), at):
         return None
     return _event("assistant", {"id": head[1].decode()}, origin)
 
 
-def _calls_or_goes_on(data: bytes, start: int, stop: int) -> bool:
-    """Whether there may be a tool call, or a second event, in the rest of an answer."""
-    if data.find(b'"message":{', start, stop) >= 0 or data.find(b'"session_id":', start, stop) >= 0:
-        return True
-    return data.find(b'"tool_use"', start, stop) >= 0 or data.find(b'"tool_result"', start, stop) >= 0
+def _holds_more(data: bytes, start: int, stop: int) -> bool:
+    """Whether there may be a second event in the rest of an answer."""
+    marks = (b'"message":{', b'"session_id":', b'"tool_result"')
+    return any(data.rfind(mark, start, stop) >= 0 for mark in marks)
 
 
 def _event(kind: str, message: dict[str, Any], origin: re.Match[bytes]) -> Mapping[str, Any]:
@@ -82,5 +81,14 @@ def partial_messages(stream: Stream) -> tuple[re.Pattern[bytes], Mapping[str, An
 def _pieces(session: str) -> re.Pattern[bytes]:
     delta = rb'\{"type":"content_block_delta","index":\d++,"delta":\{"type":"[a-z_]++","[a-z_]++":' + TEXT + rb"\}\}"
     origin = rb',"session_id":"' + session.encode() + rb'","parent_tool_use_id":null,"uuid":"' + ID + rb'"'
-    line = rb'\{"type":"stream_event","event":' + delta + origin + rb"(?:," + member(*_MEANT) + rb")*+\}\n"
+    line = (
+        rb'\{"type":"stream_event","event":'
+        + delta
+        + origin
+        + rb'(?:,"api_message_id":'
+        + TEXT
+        + rb")?+(?:,"
+        + member(*_MEANT)
+        + rb")*+\}\n"
+    )
     return re.compile(rb"(?:" + line + rb")++")

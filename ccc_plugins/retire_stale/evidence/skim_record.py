@@ -34,7 +34,7 @@ def entry_at(data: bytes, start: int, stop: int, offset: int) -> Entry | Nothing
     if data.startswith(b'{"type":"', start, stop):
         return None if _counts(data, start, stop) else "nothing"
     head = _RECORD.match(data, start, stop)
-    if head is None or data.find(b'{"parentUuid":', head.end(), stop) >= 0:
+    if head is None or data.rfind(b'{"parentUuid":', head.end(), stop) >= 0:
         return None
     kind = str(head.lastgroup)
     named = _behind_message(data, head.end(), stop) if kind == "user" else _at_end(data, kind.encode(), head.end(), stop)
@@ -43,7 +43,7 @@ def entry_at(data: bytes, start: int, stop: int, offset: int) -> Entry | Nothing
 
 
 def _counts(data: bytes, start: int, stop: int) -> bool:
-    return data.find(b'"uuid"', start, stop) >= 0 or data.find(b'"queue-operation"', start, stop) >= 0
+    return data.rfind(b'"uuid"', start, stop) >= 0 or data.rfind(b'"queue-operation"', start, stop) >= 0
 
 
 def _behind_message(data: bytes, start: int, stop: int) -> re.Match[bytes] | None:
@@ -66,7 +66,7 @@ def _members(data: bytes, start: int, stop: int, *, plain: bool, before: bytes) 
         end = data[start:stop]
         return before + end if _is_plain(end) else None
     if b'"version"' in before:
-        again = data.find(b'"version"', start, stop) >= 0 or data.find(b'"entrypoint"', start, stop) >= 0
+        again = data.rfind(b'"version"', start, stop) >= 0 or data.rfind(b'"entrypoint"', start, stop) >= 0
         return None if again or not data.endswith(b"}", start, stop) else before
     at = data.rfind(b',"userType":', max(start, stop - TAIL), stop)
     end = data[at:stop]
