@@ -57,6 +57,32 @@ def test_a_one_shot_is_a_writer_like_any_other(simulator: Simulator, release: st
     assert recited(head.ask("second")) == ["first", "second"]
 
 
+@pytest.mark.parametrize(
+    ("release", "end", "remembered"),
+    [
+        ("2.1.332", "stop", ["first", "SLOW 1.5", "after"]),
+        ("2.1.332", "kill", ["first", "SLOW 1.5", "from terminal", "after"]),
+        ("2.1.168", "stop", ["first", "SLOW 1.5", "after"]),
+        ("2.1.168", "kill", ["first", "SLOW 1.5", "from terminal", "after"]),
+    ],
+)
+def test_how_a_process_ends_decides_which_branch_is_read(simulator: Simulator, release: str, end: str, remembered: list[str]) -> None:
+    """Ended by SIGTERM a headless names its own branch; killed it leaves the terminal's word. Measured on the real ones."""
+    head = simulator.headless(release=release)
+    head.ask("first")
+    head.send("SLOW 1.5")
+    head.wait_event("system", "init", count=2)
+    terminal = simulator.terminal(head.session_id, release=release)
+    terminal.ask("from terminal")
+    terminal.exit()
+    head.wait_idle()
+    if end == "stop":
+        head.stop()
+    else:
+        head.kill()
+    assert recited(simulator.headless(head.session_id, release=release).ask("after")) == remembered
+
+
 @some_releases
 def test_an_input_seen_before_is_dropped(simulator: Simulator, release: str) -> None:
     """A repeated message id is answered once, also by a process that found it in the transcript."""
