@@ -60,7 +60,7 @@ class Session:
     _text: str = ""
 
     def __post_init__(self) -> None:
-        self.id = self._uuid()
+        self.id = self.id or self._uuid()
         self._text = "".join(Path(str(module.__file__)).read_text() for module in (_argparse_text, _typing_text))
 
     def turn(self, records: BinaryIO, events: BinaryIO | None, *, partial: int = 0, entrypoint: str = "sdk-cli") -> None:
