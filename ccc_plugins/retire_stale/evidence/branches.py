@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ccc_hookspecs.claude.jsonl import JsonlFollower, line_at, parse
@@ -29,16 +29,18 @@ def read_tree(path: Path) -> Tree:
     entries: list[Entry] = []
     last_prompts: list[str] = []
     typed: set[str] = set()
+    rewinds: list[int] = []
     for line in JsonlFollower(path, start=_tail_start(path)).lines():
         for record in parse(line):
             match record.data:
-                case {"type": "last-prompt", "leafUuid": str(leaf)}:
+                case {"type": "last-prompt", "leafUuid": str(leaf), **rest}:
                     last_prompts.append(leaf)
+                    rewinds += [record.offset] if rest.get("explicit") is True else []
                 case {"type": "file-history-snapshot", "messageId": str(message)}:
                     typed.add(message)
                 case data:
                     entries.append(entry_of(data, record.offset))
-    return Tree.of(entries, last_prompts, frozenset(typed))
+    return Tree.of(entries, last_prompts, frozenset(typed), rewinds)
 
 
 def lost_prompts(tree: Tree, release: str | None, *, headless_leaf: str | None = None) -> tuple[Entry, ...]:
@@ -47,7 +49,7 @@ def lost_prompts(tree: Tree, release: str | None, *, headless_leaf: str | None =
     `headless_leaf`: the last record in a live headless's memory. From 2.1.168 on it names that one in a `last-prompt` when it exits.
     """
     if headless_leaf is not None:
-        tree = Tree(nodes=tree.nodes, children=tree.children, typed=tree.typed, last_prompts=[*tree.last_prompts, headless_leaf])
+        tree = replace(tree, last_prompts=[*tree.last_prompts, headless_leaf])
     return lacking(tree, resumed_leaf(tree, release))
 
 

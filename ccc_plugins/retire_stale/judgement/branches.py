@@ -4,7 +4,7 @@ Two processes that did not know of each other hang their turns on the same paren
 only. Which one was measured on eight releases with made transcripts (the newest `last-prompt` counts wherever it stands,
 also before the records of the other branch):
 
-* up to 2.1.61: the one that holds the record with the latest timestamp;
+* up to 2.1.61: the one that holds the record with the latest timestamp, of several the first;
 * 2.1.119: the one that holds the last record;
 * 2.1.168 and later: the same, unless the newest `last-prompt` names a record that is not an ancestor of it: then that one.
 
@@ -22,6 +22,7 @@ from ccc_plugins.retire_stale.judgement.entries import Entry, Writer
 
 _LATEST_TIMESTAMP_UNTIL = (2, 1, 61)
 _LAST_RECORD_UNTIL = (2, 1, 119)
+_BRIDGES_SINCE = (2, 1, 119)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,12 +31,16 @@ class Tree:
 
     `nodes`: the entries by `uuid`, in the order in which they stand (of a repeated `uuid` the first). `last_prompts`: the `leafUuid`s of
     the `last-prompt` records, oldest first. `typed`: the prompts that a person typed, known from the file-history snapshots
-    that only a terminal writes; it tells writers apart on releases that note no entry point.
+    that only a terminal writes; it tells writers apart on releases that note no entry point. `rewinds`: the positions of
+    the explicit `last-prompt` records that a rewind writes (2.1.332). `parents`: of each record; where a parent was never written, from
+    2.1.119 on the record that stands before.
     """
 
     nodes: Mapping[str, Entry]
     last_prompts: Sequence[str] = ()
     typed: frozenset[str] = frozenset()
+    rewinds: Sequence[int] = ()
+    parents: Mapping[str, str | None] = field(default_factory=dict)
     children: Mapping[str | None, Sequence[str]] = field(default_factory=dict)
 
     @property
@@ -44,14 +49,22 @@ class Tree:
         return next((entry.release for entry in reversed(list(self.nodes.values())) if entry.release is not None), None)
 
     @classmethod
-    def of(cls, entries: Iterable[Entry], last_prompts: Sequence[str] = (), typed: frozenset[str] = frozenset()) -> Tree:
+    def of(
+        cls,
+        entries: Iterable[Entry],
+        last_prompts: Sequence[str] = (),
+        typed: frozenset[str] = frozenset(),
+        rewinds: Sequence[int] = (),
+    ) -> Tree:
         nodes: dict[str, Entry] = {}
-        children: dict[str | None, list[str]] = {}
         for entry in entries:
-            if entry.uuid is not None and entry.in_tree and entry.uuid not in nodes:
-                nodes[entry.uuid] = entry
-                children.setdefault(entry.parent, []).append(entry.uuid)
-        return cls(nodes=nodes, last_prompts=last_prompts, typed=typed, children=children)
+            if entry.uuid is not None and entry.in_tree:
+                nodes.setdefault(entry.uuid, entry)
+        parents = _parents(nodes)
+        children: dict[str | None, list[str]] = {}
+        for uuid, parent in parents.items():
+            children.setdefault(parent, []).append(uuid)
+        return cls(nodes=nodes, last_prompts=last_prompts, typed=typed, rewinds=rewinds, parents=parents, children=children)
 
     def path(self, leaf: str | None) -> Iterator[Entry]:
         """From a leaf up to the root, or to where the chain breaks. A loop in it ends it."""
@@ -59,7 +72,7 @@ class Tree:
         while leaf is not None and leaf in self.nodes and leaf not in seen:
             seen.add(leaf)
             yield self.nodes[leaf]
-            leaf = self.nodes[leaf].parent
+            leaf = self.parents[leaf]
 
     def below(self, top: str) -> Iterator[Entry]:
         """A record and everything that hangs below it, in no order."""
@@ -78,6 +91,18 @@ class Tree:
         return "typed" if prompt is not None and prompt.uuid in self.typed else "sdk"
 
 
+def _parents(nodes: Mapping[str, Entry]) -> dict[str, str | None]:
+    release = next((entry.release for entry in reversed(list(nodes.values())) if entry.release is not None), None)
+    bridges = (release_numbers(release) or _BRIDGES_SINCE) >= _BRIDGES_SINCE
+    parents: dict[str, str | None] = {}
+    before: str | None = None
+    for uuid, entry in nodes.items():
+        broken = bridges and before is not None and entry.parent is not None and entry.parent not in nodes
+        parents[uuid] = before if broken else entry.parent
+        before = uuid
+    return parents
+
+
 def release_numbers(release: str | None) -> tuple[int, ...] | None:
     """`2.1.119` as numbers that compare, or None when the text is not of that form."""
     match = re.match(r"(\d+)\.(\d+)\.(\d+)", release or "")
@@ -90,7 +115,7 @@ def resumed_leaf(tree: Tree, release: str | None) -> str | None:
         return None
     numbers = release_numbers(release)
     if numbers is not None and numbers <= _LATEST_TIMESTAMP_UNTIL:
-        return max(tree.nodes.values(), key=lambda e: (e.timestamp or 0.0, e.offset)).uuid
+        return max(tree.nodes.values(), key=lambda e: (e.timestamp or 0.0, -e.offset)).uuid
     last = next(reversed(list(tree.nodes)))
     if numbers is not None and numbers <= _LAST_RECORD_UNTIL:
         return last
@@ -121,7 +146,7 @@ def lacking(tree: Tree, leaf: str | None) -> tuple[Entry, ...]:
 
 def _roots(tree: Tree, branch: Sequence[Entry]) -> Iterator[str | None]:
     """The parent under which the branch's first record stands, when that is no record: other branches may begin there too."""
-    if branch and branch[-1].parent is None:
+    if branch and tree.parents[branch[-1].uuid or ""] is None:
         yield None
 
 
@@ -138,7 +163,15 @@ def _unaware(tree: Tree, kept: str | None, other: str) -> bool:
     if earlier.uuid is None or tree.writer(later) != "typed":
         return _parts_ways(tree, earlier, later)
     before = [e for e in tree.below(earlier.uuid) if e.offset < later.offset]
-    return not any(tree.writer(e) == "typed" for e in before) and any(e.is_conversation for e in before)
+    known = any(tree.writer(e) == "typed" for e in before) or _was_rewound(tree, before, later)
+    return not known and any(e.is_conversation for e in before)
+
+
+def _was_rewound(tree: Tree, before: Sequence[Entry], later: Entry) -> bool:
+    """Whether a rewind was noted between what was left behind and the first answer on the branch that was begun then."""
+    last = max(e.offset for e in before)
+    answers = [e.offset for e in tree.below(later.uuid or "") if e.kind == "answer"]
+    return any(last < position < min(answers, default=position + 1) for position in tree.rewinds)
 
 
 def _parts_ways(tree: Tree, earlier: Entry, later: Entry) -> bool:

@@ -37,7 +37,7 @@ class Made:
         self.last_prompts.append(leaf)
 
     def read_by(self, release: str) -> list[str]:
-        tree = Tree.of((entry_of(r, i) for i, r in enumerate(self.records)), self.last_prompts)
+        tree = Tree.of((entry_of({**r, "version": release}, i) for i, r in enumerate(self.records)), self.last_prompts)
         path = reversed(list(tree.path(resumed_leaf(tree, release))))
         return [e.uuid for e in path if e.uuid is not None and e.kind == "prompt"]
 
@@ -101,6 +101,17 @@ def later_stamp_in_the_earlier_branch(made: Made) -> None:
     made.turn("C", "Aa", 20)
 
 
+def equal_stamps(made: Made) -> None:
+    made.turn("A", None, 10)
+    made.turn("B", "Aa", 20)
+    made.turn("C", "Aa", 20)
+
+
+def a_parent_never_written(made: Made) -> None:
+    made.turn("A", None)
+    made.turn("B", "nowhere")
+
+
 def an_attachment_last(made: Made) -> None:
     fork(made)
     made.record("att", "Ba", "attachment", attachment={"type": "date"})
@@ -143,6 +154,10 @@ MEASURED: list[tuple[Callable[[Made], None], tuple[str, ...], list[str]]] = [
     (named_then_the_other_branch_grew, BY_NAME, ["A", "B"]),
     (later_stamp_in_the_earlier_branch, BY_TIME, ["A", "B"]),
     (later_stamp_in_the_earlier_branch, BY_PLACE + BY_NAME, ["A", "C"]),
+    (equal_stamps, BY_TIME, ["A", "B"]),
+    (equal_stamps, BY_PLACE + BY_NAME, ["A", "C"]),
+    (a_parent_never_written, BY_TIME, ["B"]),
+    (a_parent_never_written, BY_PLACE + BY_NAME, ["A", "B"]),
     (an_attachment_last, ALL, ["A", "B"]),
     (a_meta_record_last, ALL, ["A", "B"]),
     (a_side_chain_last, ALL, ["A", "C"]),
