@@ -6,7 +6,6 @@ One at a time, because Claude Code (2.1.119 and later) takes inputs that wait in
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections.abc import Callable
 from typing import Final
@@ -16,7 +15,9 @@ from ccc_hookspecs.host.errors import ClaudeError
 from ccc_hookspecs.host.heard import Heard
 from ccc_hookspecs.host.pipe import HalfWritten, NoReader, Pipe, PipeFull, user_line
 from ccc_hookspecs.host.records import Head, Message, Session
+from ccc_hookspecs.host.releases import KEEPS_BLOCKS, KEEPS_MID_TURN, is_before, last_writer
 from ccc_hookspecs.host.settling import Settling, session_transcript_size
+from ccc_hookspecs.host.spawn import transcript_of
 from ccc_hookspecs.host.store import Store
 from ccc_hookspecs.host.stream import turn_under_way
 from ccc_hookspecs.host.terminals import Terminal, terminal_on
@@ -33,9 +34,6 @@ SENDER: Final = "ccc-host"
 
 STUCK_SECONDS: Final = 30.0
 """How long a process may take to take a message before a person may give up on it."""
-
-KEEPS_MID_TURN: Final = (2, 1, 119)
-"""The first release known to keep a record of a text that comes in the middle of a turn; to older ones it is given after the turn."""
 
 _TAKEN_OVER: Final = "the open terminal will not know of this turn, and its own next turn will leave it out"
 
@@ -96,7 +94,7 @@ class Delivery:
     def _inject(self, session: Session, message: Message, head: Head) -> bool:
         if head.jammed:
             return self._jammed(message, head)
-        if _forgets_mid_turn(head) and turn_under_way(head.log):
+        if is_before(head.release, KEEPS_MID_TURN) and turn_under_way(head.log):
             return False
         decision = self._ask(message, head)
         if isinstance(decision, Respawn):
@@ -160,7 +158,7 @@ class Delivery:
             return None
 
     def _write(self, message: Message, head: Head) -> bool:
-        line = user_line(message.message_id, message.text, message.catch_up)
+        line = user_line(message.message_id, message.text, message.catch_up, one_block=self._takes_blocks_apart(message))
         try:
             pipe = Pipe(head.fifo)
         except (NoReader, OSError) as error:
@@ -174,6 +172,15 @@ class Delivery:
             return False
         finally:
             pipe.close()
+
+    def _takes_blocks_apart(self, message: Message) -> bool:
+        """Whether the session's release would take two blocks apart. A slash command is only one in a block of its own."""
+        if message.catch_up is None or message.text.lstrip().startswith("/"):
+            return False
+        release = self._store.heads.last_release(message.session_id)
+        if release is None and (transcript := transcript_of(self._store.sessions.get(message.session_id))) is not None:
+            release = last_writer(transcript)
+        return is_before(release, KEEPS_BLOCKS)
 
     def _put(self, message: Message, head: Head, pipe: Pipe, line: bytes) -> bool:
         one_piece = pipe.make_room(len(line))
@@ -238,9 +245,3 @@ class Delivery:
             return self._hold(self._store.outbox.requeue(message, str(error), counts=False), hold)
         self._store.outbox.wrote(message)
         return True
-
-
-def _forgets_mid_turn(head: Head) -> bool:
-    """Whether it is of a release (before 2.1.119) that keeps no record of a text which comes in the middle of a turn."""
-    numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", head.release or "")
-    return numbers is not None and tuple(int(number) for number in numbers.groups()) < KEEPS_MID_TURN

@@ -59,6 +59,14 @@ class Heads:
         with self._database.writing() as db:
             db.execute("UPDATE headless SET release = ? WHERE id = ? AND release IS NOT ?", (release, head_id, release))
 
+    def last_release(self, session_id: str) -> str | None:
+        """The release that the session's heads said last to be of."""
+        with self._database.reading() as db:
+            found = db.execute(
+                "SELECT release FROM headless WHERE session_id = ? AND release IS NOT NULL ORDER BY id DESC", (session_id,)
+            ).fetchone()
+        return None if found is None else found["release"]
+
     def get(self, head_id: int) -> Head | None:
         """A head, live or ended; None when it was forgotten."""
         with self._database.reading() as db:

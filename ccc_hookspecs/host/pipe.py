@@ -43,12 +43,14 @@ class HalfWritten(CccError):
         self.written = written
 
 
-def user_line(message_id: str, text: str, catch_up: str | None = None) -> bytes:
-    """The line that gives a text to Claude Code, under this id; `catch_up` goes before it as a block of its own.
+def user_line(message_id: str, text: str, catch_up: str | None = None, *, one_block: bool = False) -> bytes:
+    """The line that gives a text to Claude Code, under this id; `catch_up` goes before it as a block of its own, or with `one_block` in
+    the text's.
 
     ASCII only, so that also a lone surrogate arrives as it is.
     """
-    blocks = [{"type": "text", "text": part} for part in (catch_up, text) if part is not None]
+    parts = [part for part in (catch_up, text) if part is not None]
+    blocks = [{"type": "text", "text": part} for part in (["\n\n".join(parts)] if one_block else parts)]
     line = {"type": "user", "uuid": message_id, "message": {"role": "user", "content": blocks}}
     return json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
 

@@ -184,6 +184,20 @@ def test_a_respawn_puts_the_lacking_turns_before_the_text(world: World, captured
     assert (event.retired.pid, event.headless.pid, event.message_id) == (before.pid, after.pid, message.message_id)
 
 
+@pytest.mark.parametrize(("release", "blocks"), [("2.0.42", 1), ("2.1.6", 1), ("2.1.61", 2)])
+def test_a_release_that_takes_blocks_apart_gets_one(world: World, release: str, blocks: int) -> None:
+    """2.0.42 and 2.1.6 copy what follows a message of two blocks, under new ids, at the next resume; so theirs is one block."""
+    world.simulator.release = release
+    host = world.host(Answering(None, retire))
+    session = host.begin(world.home.project)
+    world.until(host, host.send(session.session_id, "first"))
+    message = world.until(host, host.send(session.session_id, "second"))
+    record = next(r for r in world.home.records(session.session_id) if r.get("uuid") == message.message_id)
+    texts = [block["text"] for block in record["message"]["content"]]
+    assert len(texts) == blocks
+    assert "\n\n".join(texts) == "what was said elsewhere\n\nsecond"
+
+
 def test_a_fresh_process_is_asked_about_before_its_first_byte_and_may_get_the_lacking_turns(world: World) -> None:
     """When the headless was ended for another reason, the plugin is asked about the fresh one and may deliver with a catch-up."""
     plugin = Answering(None, Deliver(catch_up="what was said elsewhere", catch_up_turns=("11111111-1111-4111-8111-111111111111",)))
