@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ccc_hookspecs.values import Headless, SentInput, is_uuid
 from ccc_plugins.retire_stale.evidence.observer import Judgement, Observer, Surroundings
+from ccc_plugins.retire_stale.judgement.idleness import Idleness
 
 _NO_SESSION = "00000000-0000-0000-0000-000000000000"
 
@@ -47,8 +48,11 @@ def judge_case(directory: Path) -> JudgedCase:
     transcript = directory / "transcript.jsonl"
     observer.read(headless, transcript if transcript.exists() else None)
     release = case.get("claude") if isinstance(case.get("claude"), str) else None
-    lost = observer.lost(release, alive=case.get("alive") is not False)
-    return JudgedCase(judgement=observer.judge(_surroundings(directory, case)), lost=lost)
+    alive = case.get("alive") is not False
+    judgement = observer.judge(_surroundings(directory, case))
+    if not alive:
+        judgement = replace(judgement, idleness=Idleness("idle", ("the process has ended",)))
+    return JudgedCase(judgement=judgement, lost=observer.lost(release, alive=alive))
 
 
 def _read_case(directory: Path) -> Mapping[str, Any]:

@@ -84,7 +84,15 @@ class Files:
         self.state = transcript.look(first, new, compacted=stream.compactions > 0)
         if self.state == "replaced":
             self.transcript = None
+        elif self.state == "readable" and transcript.grew and transcript.left_over():
+            self._claim_late(transcript)
         self.went_on = transcript.grew and not self.log.grew
+
+    def _claim_late(self, transcript: Transcript) -> None:
+        """What the headless printed since the log was read may account for what the transcript holds by now."""
+        grew, self.log_state = self.log.grew, self.log.look()
+        self.log.grew = self.log.grew or grew
+        transcript.claim(self.log.stream.take_ids())
 
     def _newly_sent(self, sent: tuple[SentInput, ...]) -> list[str]:
         """The ids not claimed yet. A host that leaves out what was acknowledged long ago has its ids claimed again: no harm."""

@@ -11,40 +11,24 @@ from ccc_hookspecs.claude.jsonl import Line, Lines, Record, parse
 from ccc_plugins.retire_stale.evidence.anchor import Anchor
 from ccc_plugins.retire_stale.evidence.skim_record import entry_at
 from ccc_plugins.retire_stale.judgement.attribution import Ledger
-from ccc_plugins.retire_stale.judgement.entries import Entry, entry_of, seconds
+from ccc_plugins.retire_stale.judgement.entries import Entry, entry_of
+from ccc_plugins.retire_stale.judgement.intake import Intake
 
 RECENT = 512
-
-
-@dataclass(slots=True)
-class Queue:
-    """The queue operations in the range: `waiting` enqueued and not taken, `taken` in all, `taken_at` (epoch seconds) the last time."""
-
-    waiting: int = 0
-    taken: int = 0
-    taken_at: float | None = None
-
-    def feed(self, operation: object, at: float | None) -> None:
-        if operation == "enqueue":
-            self.waiting += 1
-        elif isinstance(operation, str):
-            self.waiting = max(0, self.waiting - 1)
-            self.taken += 1
-            self.taken_at = at if self.taken_at is None or (at is not None and at > self.taken_at) else self.taken_at
 
 
 @dataclass(slots=True)
 class News:
     """What was read since the anchor.
 
-    `ledger`: the records that nobody has accounted for. `inputs`: the ids of the inputs that stand there as records of their own or as
-    accepted in the middle of a turn. `recent`: ids of the last records. `checked`: records of which it is known that they stand
-    in the file once. `release`: the one that wrote the last record that names one.
+    `ledger`: the records that nobody has accounted for. `intake`: the inputs that were taken. `inputs`: the ids of the inputs that
+    stand there as records of their own or as accepted in the middle of a turn. `recent`: ids of the last records. `checked`: records
+    of which it is known that they stand in the file once. `release`: the one that wrote the last record that names one.
     """
 
     anchor: Anchor | None = None
     ledger: Ledger = field(default_factory=Ledger)
-    queue: Queue = field(default_factory=Queue)
+    intake: Intake = field(default_factory=Intake)
     inputs: set[str] = field(default_factory=set)
     recent: deque[str] = field(default_factory=lambda: deque(maxlen=RECENT))
     checked: set[str] = field(default_factory=set)
@@ -73,7 +57,7 @@ class News:
     def _take(self, record: Record, spawned_at: float | None) -> None:
         data = record.data
         if data.get("type") == "queue-operation":
-            self.queue.feed(data.get("operation"), seconds(data.get("timestamp")))
+            self.intake.operation(data, record.offset)
             return
         entry = entry_of(data, record.offset)
         if entry.kind == "queued":
@@ -90,7 +74,7 @@ class News:
         if entry.message_id is not None:
             self.recent.append(entry.message_id)
         if not self._was_loaded(entry, spawned_at):
-            self.ledger.add(entry)
+            self.intake.see(entry, self.ledger.add(entry))
 
     def _was_loaded(self, entry: Entry, spawned_at: float | None) -> bool:
         """A record between the loaded leaf and the first own one may stand on a branch that was there before, and was passed by."""

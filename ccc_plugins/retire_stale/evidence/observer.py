@@ -11,11 +11,12 @@ from ccc_plugins.retire_stale.evidence.checkpoints import Checkpoints
 from ccc_plugins.retire_stale.evidence.files import Files
 from ccc_plugins.retire_stale.judgement.attribution import Attribution, AttributionFacts, attribute
 from ccc_plugins.retire_stale.judgement.branches import release_numbers
+from ccc_plugins.retire_stale.judgement.entries import Entry
 from ccc_plugins.retire_stale.judgement.idleness import Idleness, IdlenessFacts, UnacknowledgedInput, judge_idleness
 
 _STAMP_SLACK = 0.5
-_UNDER_WAY = 5.0
-"""Seconds within which an input that was read from the FIFO shows in the log: it takes tens of milliseconds."""
+_UNDER_WAY = 30.0
+"""Seconds within which an input that was read from the FIFO shows in the log: it takes tens of milliseconds, with some commands seconds."""
 _NOTICES_STAY_QUEUED = (2, 1, 6)
 
 
@@ -97,18 +98,29 @@ class Observer:
     def attribution(self) -> Attribution:
         """Whether the headless has seen everything that was on disk at the last `read`."""
         transcript = self._files.transcript
-        left_over = transcript.left_over() if transcript is not None and transcript.anchored else ()
+        left_over = self._left_over()
+        foreign = tuple(entry for entry in left_over if not self._has_yet_to_print(entry))
         return attribute(
             AttributionFacts(
                 transcript=self._files.state,
-                log_readable=self._files.log_state in ("readable", "missing"),
+                log_readable=self._files.log_state == "readable",
                 anchored=transcript is not None and transcript.anchored,
-                left_over=left_over,
+                left_over=foreign,
+                unprinted=len(left_over) - len(foreign),
                 moved_to=self._moved_to(),
                 answered=self._files.log.stream.last_answer is not None,
                 holds_last_answer=self.settled(),
             )
         )
+
+    def _left_over(self) -> tuple[Entry, ...]:
+        transcript = self._files.transcript
+        return transcript.left_over() if transcript is not None and transcript.anchored else ()
+
+    def _has_yet_to_print(self, entry: Entry) -> bool:
+        """Some releases write an answer before they print it; only while a turn of the headless is open can it be such a one."""
+        transcript = self._files.transcript
+        return self._files.log.stream.turn is not None and transcript is not None and transcript.continues(entry)
 
     def settled(self) -> bool:
         """Whether the transcript holds the last answer that the log shows; it lags behind by up to a second (2.1.332)."""
@@ -165,6 +177,7 @@ class Observer:
             registry_status=around.registry_status,
             registered=around.registered,
             queued=self._queued(),
+            unanswered=self._unanswered(),
             subagents=around.subagents,
             silent=self._files.went_on and around.others is False,
             computing=around.computing,
@@ -177,7 +190,14 @@ class Observer:
         if transcript is None or not transcript.anchored or transcript.left_over():
             return 0
         numbers = release_numbers(transcript.release)
-        return 0 if numbers is not None and numbers <= _NOTICES_STAY_QUEUED else transcript.queue.waiting
+        return 0 if numbers is not None and numbers <= _NOTICES_STAY_QUEUED else transcript.intake.waiting
+
+    def _unanswered(self) -> bool:
+        """Whether an input was taken of which the log says nothing. One that reports commands says it itself, and after a `/clear`
+        what was taken stands in another file."""
+        transcript = self._files.transcript
+        said = self._files.log.stream.lifecycle or self._moved_to() is not None
+        return transcript is not None and transcript.unanswered and not said
 
     def _owed(self, sent: tuple[SentInput, ...], now: float) -> list[UnacknowledgedInput]:
         """The inputs that nothing shows to be finished.
@@ -188,7 +208,7 @@ class Observer:
         pending = [s for s in sent if s.message_id not in self._files.log.stream.finished]
         if not self._files.log.stream.lifecycle:
             pending = self._after_last_seen(pending)
-            if pending and self._was_taken(pending[-1], len(sent), now):
+            if pending and self._was_taken(pending[-1], sent, now):
                 pending = []
         return [UnacknowledgedInput(message_id=s.message_id, age=None if s.sent_at is None else max(0.0, now - s.sent_at)) for s in pending]
 
@@ -197,15 +217,19 @@ class Observer:
         last = max((i for i, s in enumerate(pending) if s.message_id in seen), default=-1)
         return pending[last + 1 :]
 
-    def _was_taken(self, last: SentInput, count: int, now: float) -> bool:
-        """Whether the queue operations show that the last input was taken from the queue. After a `/clear` they stand in another file."""
+    def _was_taken(self, last: SentInput, sent: tuple[SentInput, ...], now: float) -> bool:
+        """Whether the queue operations show that the last input was taken from the queue: as many were as were sent since just before it.
+
+        After a `/clear` they stand in another file.
+        """
         if self._files.log.stream.turn is not None:
             return False
         if self._moved_to() is not None:
             return last.sent_at is None or now - last.sent_at > _UNDER_WAY
         if self._files.transcript is None or self._queued() > 0:
             return False
-        queue = self._files.transcript.queue
+        intake = self._files.transcript.intake
         if last.sent_at is None:
-            return queue.taken >= count
-        return queue.taken_at is not None and queue.taken_at >= last.sent_at - _STAMP_SLACK
+            return intake.taken >= len(sent)
+        since = last.sent_at - _STAMP_SLACK
+        return intake.takes_since(since) >= sum(1 for s in sent if s.sent_at is not None and s.sent_at >= since)

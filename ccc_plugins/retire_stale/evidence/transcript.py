@@ -9,8 +9,9 @@ from typing import Literal, TypeAlias
 from ccc_hookspecs.claude.jsonl import JsonlFollower, Place
 from ccc_hookspecs.values import Headless
 from ccc_plugins.retire_stale.evidence.anchor import Anchor, by_own_records, by_time, find_first_record, find_record
-from ccc_plugins.retire_stale.evidence.news import News, Queue
+from ccc_plugins.retire_stale.evidence.news import News
 from ccc_plugins.retire_stale.judgement.entries import Entry
+from ccc_plugins.retire_stale.judgement.intake import Intake
 
 _BESIDE = 16 << 20
 """Bytes within which records stand that were written within moments of each other, or were copied together."""
@@ -54,8 +55,14 @@ class Transcript:
         return self._news.anchor is not None
 
     @property
-    def queue(self) -> Queue:
-        return self._news.queue
+    def intake(self) -> Intake:
+        return self._news.intake
+
+    @property
+    def unanswered(self) -> bool:
+        """Whether the last input that was taken has nothing behind it that the headless printed, nor what a command of its leaves."""
+        taken_at = self._news.intake.taken_at
+        return taken_at is not None and taken_at > self._news.ledger.answered_at
 
     @property
     def inputs(self) -> set[str]:
@@ -73,9 +80,7 @@ class Transcript:
         `first_ids`: the first ids that the headless printed or was sent. `new_ids`: those since the last look. `compacted`: it reported
         a compaction.
         """
-        if new_ids:
-            self._news.ledger.claim(new_ids)
-            self._left_over = None
+        self.claim(new_ids)
         self.grew = self._resumed
         self._resumed = False
         follower = self._follower or JsonlFollower(self.path)
@@ -91,6 +96,16 @@ class Transcript:
         if self._follower is not None and self._follower.poll() == "grown":
             self._read(self._follower)
         return "readable"
+
+    def claim(self, ids: list[str]) -> None:
+        """These too are the headless's: what it printed, or was sent."""
+        if ids:
+            self._news.ledger.claim(ids)
+            self._left_over = None
+
+    def continues(self, entry: Entry) -> bool:
+        """Whether this record that is left over may be an answer of the headless that it has yet to print."""
+        return self._news.ledger.continues(entry)
 
     def left_over(self) -> tuple[Entry, ...]:
         """The conversation records that are news and not the headless's, without those that stood in the file before."""

@@ -13,29 +13,45 @@ from dataclasses import dataclass
 from ccc_hookspecs.values import AttributionVerdict, ForeignRecord
 from ccc_plugins.retire_stale.judgement.entries import Entry
 
+_TIP = 256
+"""Records of which is remembered that they are own or hang right below own ones: more than one answer has."""
+
 
 class Ledger:
-    """The conversation records in the range that this headless has not accounted for, oldest first."""
+    """The conversation records in the range that this headless has not accounted for, oldest first.
+
+    `answered_at`: the position of the last record that it printed, so not of an input; -1 before the first.
+    """
 
     def __init__(self) -> None:
         self._own: set[str] = set()
         self._open: dict[str, Entry] = {}
         self._by_message: dict[str, list[str]] = {}
         self._above: dict[str, str] = {}
+        self._tip: set[str] = set()
+        self.answered_at = -1
 
     def claim(self, ids: Iterable[str]) -> None:
         """These are own: `uuid`s or `message.id`s of records, printed by this headless or sent to it."""
         for own in ids:
             self._own.add(own)
             for uuid in self._by_message.pop(own, [own]):
+                if uuid in self._open:
+                    self._note_printed(self._open[uuid])
                 self._adopt(uuid)
 
-    def add(self, entry: Entry) -> None:
-        """Take one more record of the range. Records off the main chain, or without a `uuid`, account for nothing and are no one's."""
+    def add(self, entry: Entry) -> bool:
+        """Take one more record of the range, and tell whether it is own.
+
+        Records off the main chain, or without a `uuid`, account for nothing and are no one's.
+        """
         if entry.uuid is None or entry.uuid in self._above or entry.uuid in self._open:
-            return
+            return False
         above = self._nearest(entry.parent)
-        if entry.uuid in self._own or entry.message_id in self._own:
+        own = entry.uuid in self._own or entry.message_id in self._own
+        self._grow_tip(entry.uuid, entry, own)
+        if own:
+            self._note_printed(entry)
             self._consume(entry)
             self._adopt(above)
         elif entry.is_conversation:
@@ -45,6 +61,11 @@ class Ledger:
                 self._by_message.setdefault(entry.message_id, []).append(entry.uuid)
         else:
             self._link(entry.uuid, above)
+        return own
+
+    def continues(self, entry: Entry) -> bool:
+        """Whether this record that is left over is an answer right below own records: one that is written before it is printed."""
+        return entry.kind == "answer" and entry.uuid in self._tip
 
     def dismiss(self, uuid: str) -> None:
         """This record stood in the file before: it is no news."""
@@ -59,6 +80,18 @@ class Ledger:
         """Drop ids that have done their work. A `message.id` is needed on only where a release prints other `uuid`s than it writes."""
         if entry.uuid in self._own:
             self._own.difference_update((entry.uuid, entry.message_id))
+
+    def _note_printed(self, entry: Entry) -> None:
+        if entry.kind not in ("prompt", "queued"):
+            self.answered_at = max(self.answered_at, entry.offset)
+
+    def _grow_tip(self, uuid: str, entry: Entry, own: bool) -> None:
+        """The tip is what was last added of own records and, with no other input between, below them."""
+        if not own and (entry.parent not in self._tip or entry.kind not in ("answer", "other")):
+            return
+        if len(self._tip) >= _TIP:
+            self._tip.clear()
+        self._tip.add(uuid)
 
     def _nearest(self, uuid: str | None) -> str | None:
         return uuid if uuid is not None and (uuid in self._open or uuid in self._above) else None
@@ -76,8 +109,9 @@ class Ledger:
 
     def _forget(self, uuid: str) -> None:
         entry = self._open.pop(uuid, None)
-        if entry is not None and entry.message_id is not None:
-            self._by_message.pop(entry.message_id, None)
+        siblings = self._by_message.get(entry.message_id or "", []) if entry is not None else []
+        if uuid in siblings:
+            siblings.remove(uuid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +131,7 @@ class AttributionFacts:
     `transcript`: whether the file is there to be read. `log_readable`: whether what the headless printed could be read whole.
     `anchored`: whether the position from which records are news is known. `left_over`: see `Ledger`. `moved_to`: the session that
     the headless went on to (`/clear`). `answered`: it completed a turn. `holds_last_answer`: the transcript holds its last answer.
+    `unprinted`: how many answers stand below own records that it did not print yet, while a turn of its is open; not in `left_over`.
     """
 
     transcript: str
@@ -106,6 +141,7 @@ class AttributionFacts:
     moved_to: str | None = None
     answered: bool = False
     holds_last_answer: bool = True
+    unprinted: int = 0
 
 
 FOREIGN_SHOWN = 20
@@ -125,6 +161,8 @@ def attribute(facts: AttributionFacts) -> Attribution:
         return Attribution("unknown", "where this headless loaded the session cannot be told")
     if facts.left_over:
         return _stale(facts.left_over)
+    if facts.unprinted:
+        return Attribution("unknown", "its answer is written and not printed yet")
     if facts.answered and not facts.holds_last_answer:
         return Attribution("unknown", "the transcript does not hold the headless's last answer")
     return Attribution("fresh", "every record since it loaded the session is its own")

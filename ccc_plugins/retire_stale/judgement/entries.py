@@ -11,16 +11,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-Kind: TypeAlias = Literal["prompt", "answer", "boundary", "note", "queued", "other"]
+Kind: TypeAlias = Literal["prompt", "answer", "boundary", "note", "queued", "echo", "other"]
 """`prompt`: a text given to the model. `answer`: the model's. `boundary`: a compaction.
 `note`: a summary, an interruption, or a shell command that a person ran for the model to see.
-`queued`: a text accepted in the middle of a turn. `other`: everything that is not conversation."""
+`queued`: a text accepted in the middle of a turn. `echo`: a command that Claude Code handles itself, or what came of it.
+`other`: everything else that is not conversation."""
 
 Writer: TypeAlias = Literal["typed", "sdk", "unknown"]
 
 CONVERSATION: frozenset[Kind] = frozenset({"prompt", "answer", "boundary", "note"})
+_SYSTEM_KINDS: Mapping[str, Kind] = {"compact_boundary": "boundary", "local_command": "echo"}
 _TREE_TYPES = frozenset({"user", "assistant", "attachment", "system"})
-_ECHOES = ("<command-name>", "<local-command-", "<task-notification>", "Caveat: The messages below", "Unknown slash command:")
+_NOTICE = "<task-notification>"
+_ECHOES = ("<command-name>", "<local-command-", "Caveat: The messages below")
+_UNKNOWN_COMMAND = re.compile(r"Unknown (?:slash command|skill|command): \S+\s*")
 _NOTES = ("[Request interrupted by user", "<bash-")
 _CATCH_UP = re.compile(r"<ccc-catch-up turns=\"([0-9a-fA-F \-]*)\">")
 
@@ -110,7 +114,7 @@ def _kind(record: Mapping[str, Any]) -> Kind:
         case "user":
             return _user_kind(record)
         case "system":
-            return "boundary" if record.get("subtype") == "compact_boundary" else "other"
+            return _SYSTEM_KINDS.get(str(record.get("subtype")), "other")
         case "attachment":
             attachment = record.get("attachment")
             return "queued" if isinstance(attachment, Mapping) and attachment.get("type") == "queued_command" else "other"
@@ -124,8 +128,10 @@ def _user_kind(record: Mapping[str, Any]) -> Kind:
     if record.get("isMeta") or _is_task_notice(record) or _has_tool_result(record):
         return "other"
     first = next((text for text in texts_of(record) if _CATCH_UP.match(text) is None), "").lstrip()
-    if first.startswith(_ECHOES):
+    if first.startswith(_NOTICE):
         return "other"
+    if first.startswith(_ECHOES) or _UNKNOWN_COMMAND.fullmatch(first):
+        return "echo"
     return "note" if first.startswith(_NOTES) else "prompt"
 
 

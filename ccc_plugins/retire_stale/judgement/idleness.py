@@ -35,8 +35,9 @@ class IdlenessFacts:
     an acknowledgement; None when the host does not know what was sent. `asked`: whether anything was ever sent. `unread`: bytes in
     the FIFO. `tools`: running tool processes, each described. `children`: how many live children of any kind. `registry_status`: of
     its record in the live-session registry. `registered`: whether it has one. `queued`: inputs the transcript shows enqueued
-    and not taken. `subagents`: a subagent's file grew since the last look. `silent`: the transcript goes on, the log does not, and nobody
-    else is alive on the session. `computing`: it used more than a trace of CPU between two looks.
+    and not taken. `unanswered`: the last input that was taken shows no outcome. `subagents`: a subagent's file grew since the last
+    look. `silent`: the transcript goes on, the log does not, and nobody else is alive on the session. `computing`: it used more than a
+    trace of CPU between two looks.
     """
 
     now: float
@@ -50,6 +51,7 @@ class IdlenessFacts:
     registry_status: str | None = None
     registered: bool | None = None
     queued: int = 0
+    unanswered: bool = False
     subagents: bool = False
     silent: bool = False
     computing: bool | None = None
@@ -120,6 +122,8 @@ def _lingering(facts: IdlenessFacts) -> Iterator[str]:
         yield f"running tool: {tool}"
     if facts.queued > 0:
         yield f"{facts.queued} inputs enqueued in the transcript and not taken"
+    if facts.unanswered and facts.stream.turn is None:
+        yield "an input taken, nothing printed since"
     for alarm in facts.stream.alarms.values():
         if alarm.due is None:
             yield f"{alarm.kind} {alarm.key[:8]} armed"

@@ -28,7 +28,7 @@ def user(uuid: str, parent: str | None, *blocks: dict[str, str] | str, **members
     ("record", "kind"),
     [
         pytest.param(user("m", "a", CATCH_UP, {"type": "text", "text": "go on"}), "prompt", id="plain text"),
-        pytest.param(user("m", "a", CATCH_UP, {"type": "text", "text": LOCAL}), "other", id="built-in command"),
+        pytest.param(user("m", "a", CATCH_UP, {"type": "text", "text": LOCAL}), "echo", id="built-in command"),
         pytest.param(user("m", "a", CATCH_UP, {"type": "text", "text": "Say hello"}, isMeta=True), "other", id="custom command"),
     ],
 )
