@@ -5,7 +5,7 @@
 It answers what the simulator's model answers (`ccc_hookspecs.testing.simulator.model`): it recites every user text it was
 sent, which makes a process's memory visible, and calls tools when a text asks for it. Port 0 takes a free one, which
 `--port-file` receives. Each request becomes one line in LOGFILE: `{"at", "method", "path", "model", "stream", "texts",
-"tools", "asked", "answers"}`, the texts in full.
+"tools", "asked", "answers"}`, the texts in full. A POST to `/release` lets every slow answer under way come to its end at once.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ class MessagesApi:
         self.failures: Counter[str] = Counter()
         self._log = log
         self._lock = threading.Lock()
+        self._released = threading.Condition()
+        self._releases = 0
         self._server = _Server(("127.0.0.1", port), _Handler)
         self._server.api = self
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
@@ -70,6 +72,22 @@ class MessagesApi:
                 with self._log.open("a") as file:
                     file.write(json.dumps(asdict(request), ensure_ascii=False) + "\n")
 
+    def release(self) -> None:
+        """Let every slow answer under way come to its end at once."""
+        with self._released:
+            self._releases += 1
+            self._released.notify_all()
+
+    @property
+    def releases(self) -> int:
+        """How often slow answers were released."""
+        return self._releases
+
+    def pause(self, seconds: float, releases: int) -> None:
+        """Wait so long, or until slow answers were released more often than this."""
+        with self._released:
+            self._released.wait_for(lambda: self._releases > releases, seconds)
+
     def fails(self, text: str) -> bool:
         """True for the first few times that this text asks for a server error."""
         with self._lock:
@@ -85,6 +103,7 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: _Server
+    _releases = 0
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing is printed; requests are in the log."""
@@ -102,6 +121,8 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def do_POST(self) -> None:
+        # Whoever sees a request in the log and then releases it must not come too early.
+        self._releases = self.server.api.releases
         body = _object(self.rfile.read(int(self.headers.get("content-length") or 0)))
         messages = [message for message in body.get("messages") or [] if isinstance(message, dict)]
         request = Request(
@@ -115,6 +136,10 @@ class _Handler(BaseHTTPRequestHandler):
             asked=asked(messages),
             answers=tuple(model_texts(messages)),
         )
+        if self.path == "/release":
+            self.server.api.release()
+            self._json({})
+            return
         self.server.api.note(request)
         if "count_tokens" in self.path:
             self._json({"input_tokens": 100})
@@ -146,7 +171,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send("content_block_start", index=index, content_block=block)
             for delta, seconds in deltas:
                 self._send("content_block_delta", index=index, delta=delta)
-                time.sleep(seconds)
+                self.server.api.pause(seconds, self._releases)
             self._send("content_block_stop", index=index)
         delta = {"stop_reason": "tool_use" if tools else "end_turn", "stop_sequence": None}
         self._send("message_delta", delta=delta, usage={"output_tokens": 10})

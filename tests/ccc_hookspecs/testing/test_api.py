@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -61,6 +63,16 @@ def test_it_recites_every_user_text_in_full(api: MessagesApi) -> None:
     assert said(events) == "SEEN " + json.dumps(["plain", "one", long])
     assert [event["type"] for event in events][:2] == ["message_start", "content_block_start"]
     assert [event["type"] for event in events][-2:] == ["message_delta", "message_stop"]
+
+
+def test_a_slow_answer_is_released(api: MessagesApi) -> None:
+    """It comes to its end at once when it is released, by the method or by a request, and the next one is slow again."""
+    for release in (api.release, lambda: urllib.request.urlopen(f"{api.url}/release", b"", timeout=10).close()):
+        threading.Timer(0.3, release).start()
+        began = time.monotonic()
+        assert said(ask(api.url, user("SLOW 60"))).endswith('SEEN ["SLOW 60"]')
+        assert 0.25 < time.monotonic() - began < 30
+    assert [request.asked for request in api.requests] == ["SLOW 60", "SLOW 60"]
 
 
 def test_a_request_is_kept_with_what_both_sides_said(api: MessagesApi) -> None:
