@@ -100,6 +100,8 @@ def _work(facts: IdlenessFacts) -> Iterator[str]:
         yield f"{facts.unread} bytes unread in the FIFO"
     if stream.turn is not None:
         yield f"turn open: {stream.turn}"
+    elif stream.state not in (None, _IDLE_STATUS):
+        yield f"session state {stream.state}"
     elif stream.begun and not stream.ended:
         yield "start-up not finished"
     if facts.children and not stream.ended:
