@@ -1,7 +1,7 @@
 """What a headless's stdout says of its work. A reducer: events in, in the order in which they were printed; no clock, no files.
 
 Releases say different things (measured on 2.0.42 to 2.1.332): all print `init`, messages and `result`; `command_lifecycle` comes
-with 2.1.216; task events with 2.1.119; session states on demand. What a release does not say stays unsaid here.
+with 2.1.216; task events with 2.1.61; session states on demand. What a release does not say stays unsaid here.
 """
 
 from __future__ import annotations
@@ -11,24 +11,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ccc_plugins.retire_stale.judgement import alarms
+from ccc_plugins.retire_stale.judgement.alarms import Alarm, ToolResult
 from ccc_plugins.retire_stale.judgement.entries import seconds
 
 _FIRST = 16
 _FINISHED_TASK = frozenset({"completed", "failed", "killed", "stopped", "cancelled", "canceled", "error"})
 _OPEN_COMMAND = frozenset({"queued", "started"})
-_WAKEUP_IN = re.compile(r"\(in (\d+)\s*s\)")
-_NOT_ARMED = ("not scheduled", "not armed", "error", "invalid")
-_ARMING = frozenset({"ScheduleWakeup", "CronCreate", "CronDelete"})
-_CRON_ID = re.compile(r"\b(?:job|id)[\s:#]+([A-Za-z0-9_-]{4,})")
-
-
-@dataclass(frozen=True, slots=True)
-class Alarm:
-    """Something inside the process that will start a turn by itself. `due`: seconds since the epoch, None when it comes again and again."""
-
-    key: str
-    kind: str
-    due: float | None
+_AGENTS = frozenset({"Task", "Agent"})
+_ENDING = frozenset({"TaskStop", "KillShell"})
+_AWAITING = frozenset({"TaskOutput", "AgentOutputTool"})
+_TELLING = alarms.TELLING | _AGENTS | _ENDING | _AWAITING
+_LAUNCHED = "Async agent launched"
+_AGENT_ID = re.compile(r"\bagentId: ([A-Za-z0-9_-]+)")
+_STATUS = re.compile(r"<status>(\w+)</status>")
+_SESSIONS = 64
 
 
 @dataclass(slots=True)
@@ -38,10 +35,10 @@ class Stream:
     `session_ids`: the sessions that the events named, in order of change. `reset`: a `/clear` was reported. `turn`: why a turn
     is open, or None. `begun`: something was ever begun. `ended`: a turn or the start-up ever ended. `state`: the last reported
     session state. `commands`: inputs that the process reported and did not finish. `finished`: inputs that it did finish.
-    `mentioned`: inputs that an event named. `lifecycle`: it reports commands. `tasks`: open tasks by id. `shells`: background
-    shells of a release that does not report their end. `requests`: questions to the host that have no answer. `alarms`: armed wake-ups.
-    `last_answer`: `uuid` and `message.id` of the latest answer on the main chain. `compactions`: how many it reported. `first_ids`: the
-    first own ids. `new_ids`: own ids since `take_ids`.
+    `mentioned`: inputs that an event named. `lifecycle`: it reports commands. `tasks`: open tasks by id. `reports_tasks`: it reports them
+    by events; of a release that does not, background agents are known from the results of their calls. `requests`: questions to the
+    host that have no answer. `alarms`: armed wake-ups and jobs. `last_answer`: `uuid` and `message.id` of the latest answer on the main
+    chain. `compactions`: how many it reported. `first_ids`: the first own ids. `new_ids`: own ids since `take_ids`.
     """
 
     session_ids: list[str] = field(default_factory=list)
@@ -56,7 +53,6 @@ class Stream:
     mentioned: set[str] = field(default_factory=set)
     tasks: dict[str, str] = field(default_factory=dict)
     reports_tasks: bool = False
-    shells: int = 0
     requests: dict[str, str] = field(default_factory=dict)
     alarms: dict[str, Alarm] = field(default_factory=dict)
     last_answer: tuple[str | None, str | None] | None = None
@@ -65,6 +61,8 @@ class Stream:
     new_ids: list[str] = field(default_factory=list)
     _calls: dict[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     _task_calls: dict[str, tuple[str, bool]] = field(default_factory=dict)
+    _asked_for: dict[str, str] = field(default_factory=dict)
+    _lasting: set[str] = field(default_factory=set)
 
     def take_ids(self) -> list[str]:
         """The own `uuid`s and `message.id`s that came since the last call."""
@@ -79,7 +77,7 @@ class Stream:
             case "assistant" | "user" | "stream_event":
                 self._message(event)
             case "result":
-                self._close()
+                self._result()
             case "system":
                 self._system(event)
             case "command_lifecycle":
@@ -96,7 +94,7 @@ class Stream:
     def _note_session(self, event: Mapping[str, Any]) -> None:
         session = event.get("session_id")
         if isinstance(session, str) and session and (not self.session_ids or self.session_ids[-1] != session):
-            self.session_ids.append(session)
+            self.session_ids = [*self.session_ids[:1], *self.session_ids[1:][1 - _SESSIONS :], session]
 
     def _note_inputs(self, event: Mapping[str, Any]) -> None:
         ids = event.get("user_message_uuids")
@@ -117,6 +115,12 @@ class Stream:
     def _close(self) -> None:
         """A turn is over, and with it the questions that it asked: their answers go into the FIFO and are not printed."""
         self.turn, self.ended = None, True
+
+    def _result(self) -> None:
+        """The turn is over, and so are its questions: an answer goes to the process's input and is not printed."""
+        self._close()
+        self.requests = {key: subtype for key, subtype in self.requests.items() if key in self._lasting}
+        self._asked_for.clear()
         self.requests.clear()
 
     def _message(self, event: Mapping[str, Any]) -> None:
@@ -140,46 +144,53 @@ class Stream:
             given = block.get("input")
             self._calls[block["id"]] = (str(block.get("name")), given if isinstance(given, Mapping) else {})
         elif block.get("type") == "tool_result":
-            name, given = self._calls.pop(str(block.get("tool_use_id")), ("", {}))
-            self._tool_result(name, given, block, event)
+            self._tool_result(self._result_of(block, event))
 
     def must_read(self, call: str) -> bool:
         """Whether the text of this call's result says something: of most calls, only that there is a result counts."""
         name, given = self._calls.get(call, ("", {}))
-        return name in _ARMING or given.get("run_in_background") is True
+        return name in _TELLING or given.get("run_in_background") is True
 
-    def _tool_result(self, name: str, given: Mapping[str, Any], block: Mapping[str, Any], event: Mapping[str, Any]) -> None:
-        text, key = _result_text(block), str(block.get("tool_use_id"))
-        background = given.get("run_in_background") is True
-        if not background:
-            self._end_foreground_task(key)
-        if name == "Bash" and background and not block.get("is_error") and not self.reports_tasks:
-            self.shells += 1
-        elif name == "ScheduleWakeup" and not _refused(block, text):
-            self._arm(given, text, event)
-        elif name == "CronCreate" and not _refused(block, text):
-            found = _CRON_ID.search(text)
-            job = found.group(1) if found else key
-            self.alarms[job] = Alarm(job, "scheduled job", None)
-        elif name == "CronDelete" and not block.get("is_error"):
-            self.alarms.pop(str(given.get("id")), None)
+    def _result_of(self, block: Mapping[str, Any], event: Mapping[str, Any]) -> ToolResult:
+        call, said = str(block.get("tool_use_id")), event.get("tool_use_result")
+        name, given = self._calls.pop(call, ("", {}))
+        return ToolResult(
+            id=call,
+            name=name,
+            given=given,
+            text=_result_text(block),
+            failed=bool(block.get("is_error")),
+            said=said if isinstance(said, Mapping) else {},
+            at=seconds(event.get("timestamp")),
+        )
+
+    def _tool_result(self, result: ToolResult) -> None:
+        self.requests.pop(self._asked_for.pop(result.id, ""), None)
+        alarms.take(self.alarms, result)
+        if result.name in _AGENTS:
+            self._agent(result)
+        elif result.name in _ENDING and not result.failed:
+            self._end_task(str(result.given.get("task_id") or result.given.get("shell_id")))
+        elif result.name in _AWAITING and any(status in _FINISHED_TASK for status in _STATUS.findall(result.text[:400])):
+            self._end_task(str(result.given.get("task_id") or result.given.get("agentId")))
+
+    def _agent(self, result: ToolResult) -> None:
+        """A subagent that the turn waits for ends with its tool result; 2.1.61 prints no other end of it.
+
+        One that was launched in the background goes on; 2.1.6 says so in the result of the call alone.
+        """
+        if not result.text.startswith(_LAUNCHED):
+            self._end_foreground_task(result.id)
+        elif not self.reports_tasks and (named := _AGENT_ID.search(result.text)) is not None:
+            self.tasks[named.group(1)] = "agent"
 
     def _end_foreground_task(self, call: str) -> None:
-        """A subagent that a turn waits for ends with its tool result; 2.1.61 prints no other end of it."""
         for key in [key for key, (used, background) in self._task_calls.items() if used == call and not background]:
             self._end_task(key)
 
     def _end_task(self, key: str) -> None:
         self.tasks.pop(key, None)
         self._task_calls.pop(key, None)
-
-    def _arm(self, given: Mapping[str, Any], text: str, event: Mapping[str, Any]) -> None:
-        result = event.get("tool_use_result", event.get("toolUseResult"))
-        at = result.get("scheduledFor") if isinstance(result, Mapping) else None
-        if at == 0:
-            return
-        due = at / 1000 if isinstance(at, int | float) else _due(given, text, seconds(event.get("timestamp")))
-        self.alarms["wakeup"] = Alarm("wakeup", "wake-up", due)
 
     def _system(self, event: Mapping[str, Any]) -> None:
         match event.get("subtype"):
@@ -210,13 +221,13 @@ class Stream:
 
     def _task_list(self, event: Mapping[str, Any]) -> None:
         tasks = event.get("tasks")
-        self.reports_tasks, self.shells = True, 0
+        self.reports_tasks = True
         if isinstance(tasks, list):
             self.tasks = {str(t.get("task_id")): str(t.get("task_type")) for t in tasks if isinstance(t, Mapping)}
 
     def _task(self, event: Mapping[str, Any]) -> None:
         key, patch = str(event.get("task_id")), event.get("patch")
-        self.reports_tasks, self.shells = True, 0
+        self.reports_tasks = True
         status = patch.get("status") if isinstance(patch, Mapping) else event.get("status")
         if status in _FINISHED_TASK:
             self._end_task(key)
@@ -227,6 +238,7 @@ class Stream:
     def _command(self, event: Mapping[str, Any]) -> None:
         uuid, state = event.get("command_uuid"), str(event.get("state"))
         self.lifecycle = True
+        alarms.fired(self.alarms, event.get("scheduled_for"))
         if not isinstance(uuid, str):
             return
         if uuid not in self.mentioned:
@@ -240,9 +252,14 @@ class Stream:
             self.finished.add(uuid)
 
     def _ask(self, event: Mapping[str, Any]) -> None:
-        request = event.get("request")
-        subtype = request.get("subtype") if isinstance(request, Mapping) else None
-        self.requests[str(event.get("request_id"))] = str(subtype or "question")
+        """A question of the main turn is settled by the result of the tool call that it is about; a subagent's may outlast the turn."""
+        key, request = str(event.get("request_id")), event.get("request")
+        about = request if isinstance(request, Mapping) else {}
+        self.requests[key] = str(about.get("subtype") or "question")
+        if isinstance(about.get("tool_use_id"), str):
+            self._asked_for[about["tool_use_id"]] = key
+        if about.get("agent_id"):
+            self._lasting.add(key)
 
     def _answered(self, event: Mapping[str, Any]) -> None:
         response = event.get("response")
@@ -259,15 +276,3 @@ def _result_text(block: Mapping[str, Any]) -> str:
     if isinstance(content, list):
         return " ".join(str(b.get("text", "")) for b in content if isinstance(b, Mapping))
     return content if isinstance(content, str) else ""
-
-
-def _refused(block: Mapping[str, Any], text: str) -> bool:
-    return bool(block.get("is_error")) or any(word in text[:80].lower() for word in _NOT_ARMED)
-
-
-def _due(given: Mapping[str, Any], text: str, at: float | None) -> float | None:
-    """When a wake-up fires: the later of what was asked for and what was answered; never, for what the log does not date."""
-    asked, said = given.get("delaySeconds"), _WAKEUP_IN.search(text)
-    delays = [float(asked)] if isinstance(asked, int | float) and not isinstance(asked, bool) else []
-    delays += [float(said.group(1))] if said else []
-    return at + max(delays) if at is not None and delays else None
