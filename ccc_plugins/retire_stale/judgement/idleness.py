@@ -7,7 +7,7 @@ fixed vocabulary; none holds conversation text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -35,9 +35,9 @@ class IdlenessFacts:
     an acknowledgement; None when the host does not know what was sent. `asked`: whether anything was ever sent. `unread`: bytes in
     the FIFO. `tools`: running tool processes, each described. `children`: how many live children of any kind. `registry_status`: of
     its record in the live-session registry. `registered`: whether it has one. `queued`: inputs the transcript shows enqueued
-    and not taken. `unanswered`: the last input that was taken shows no outcome. `subagents`: a subagent's file grew since the last
-    look. `silent`: the transcript goes on, the log does not, and nobody else is alive on the session. `computing`: it used more than a
-    trace of CPU between two looks.
+    and not taken. `unanswered`: the last input that was taken shows no outcome. `noticed`: tasks whose end the transcript tells.
+    `subagents`: a subagent's file grew since the last look. `silent`: the transcript goes on, the log does not, and nobody else is alive
+    on the session. `computing`: it used more than a trace of CPU between two looks.
     """
 
     now: float
@@ -52,6 +52,7 @@ class IdlenessFacts:
     registered: bool | None = None
     queued: int = 0
     unanswered: bool = False
+    noticed: Set[str] = frozenset()
     subagents: bool = False
     silent: bool = False
     computing: bool | None = None
@@ -119,7 +120,8 @@ def _work(facts: IdlenessFacts) -> Iterator[str]:
 def _lingering(facts: IdlenessFacts) -> Iterator[str]:
     """Signs of work that may never end by itself, after the turn that began it."""
     for key, kind in facts.stream.tasks.items():
-        yield f"background task {key[:4]} ({kind}) open"
+        if key not in facts.noticed:
+            yield f"background task {key[:4]} ({kind}) open"
     for tool in facts.tools or ():
         yield f"running tool: {tool}"
     if facts.queued > 0:
