@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ccc_hookspecs.claude.jsonl import JsonlFollower, line_at, parse
-from ccc_plugins.retire_stale.judgement.branches import Tree, lacking, resumed_leaf
+from ccc_plugins.retire_stale.judgement.branches import PROMPTS, Tree, lacking, resumed_leaf
 from ccc_plugins.retire_stale.judgement.entries import Entry, entry_of, texts_of
 
 TAIL = 64 << 20
@@ -17,7 +17,7 @@ TAIL = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One lacking turn: its prompt's `uuid`, the person's texts and the model's, each in order."""
+    """One lacking turn: the person's texts and the model's, each in order. `uuid`: its prompt's; its answer's when only that is lacking."""
 
     uuid: str
     asked: tuple[str, ...]
@@ -44,7 +44,7 @@ def read_tree(path: Path) -> Tree:
 
 
 def lost_prompts(tree: Tree, release: str | None, *, headless_leaf: str | None = None) -> tuple[Entry, ...]:
-    """The prompts that a fresh `--resume` by this release would lack.
+    """The prompts that a fresh `--resume` by this release would lack, and the late answers, see `lacking`.
 
     `headless_leaf`: the last record in a live headless's memory. From 2.1.168 on it names that one in a `last-prompt` when it exits.
     """
@@ -60,24 +60,30 @@ def last_of(tree: Tree, ids: Iterable[str | None]) -> str | None:
     return max(found, key=lambda e: e.offset).uuid if found else None
 
 
-def turns_of(path: Path, tree: Tree, prompts: Sequence[Entry]) -> tuple[Turn, ...]:
-    """The texts of these prompts and of the answers to them."""
-    return tuple(_turn(path, tree, prompt) for prompt in prompts if prompt.uuid is not None)
+def turns_of(path: Path, tree: Tree, lost: Sequence[Entry]) -> tuple[Turn, ...]:
+    """The texts of what is lacking: of each prompt with the answers to it, and of each late answer with the prompt that it answers."""
+    return tuple(turn for entry in lost if (turn := _turn(path, tree, entry)) is not None)
 
 
-def _turn(path: Path, tree: Tree, prompt: Entry) -> Turn:
-    answers = sorted(_answers(tree, prompt.uuid or ""), key=lambda e: e.offset)
-    return Turn(prompt.uuid or "", _texts_at(path, prompt), tuple(text for answer in answers for text in _texts_at(path, answer)))
+def _turn(path: Path, tree: Tree, entry: Entry) -> Turn | None:
+    """None for an answer without a text, such as a mere call of a tool."""
+    late = entry.kind == "answer"
+    prompt = next((e for e in tree.path(entry.uuid) if e.kind in PROMPTS), None) if late else entry
+    answers = sorted([*_answers(tree, entry.uuid), *([entry] if late else [])], key=lambda e: e.offset)
+    answered = tuple(text for answer in answers for text in _texts_at(path, answer))
+    if entry.uuid is None or (late and not answered):
+        return None
+    return Turn(entry.uuid, () if prompt is None else _texts_at(path, prompt), answered)
 
 
-def _answers(tree: Tree, top: str) -> Iterator[Entry]:
-    """The answers below a prompt, down to the next prompts."""
+def _answers(tree: Tree, top: str | None) -> Iterator[Entry]:
+    """The answers below a record, down to the next prompts."""
     stack = list(tree.children.get(top, ()))
     while stack:
         entry = tree.nodes[stack.pop()]
-        if entry.kind in ("prompt", "queued"):
+        if entry.kind in PROMPTS:
             continue
-        if entry.kind == "answer":
+        if entry.kind == "answer" and not entry.made_up:
             yield entry
         stack.extend(tree.children.get(entry.uuid, ()))
 

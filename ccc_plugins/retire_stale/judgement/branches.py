@@ -15,11 +15,12 @@ that went on without it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
-from ccc_plugins.retire_stale.judgement.entries import Entry, Writer
+from ccc_plugins.retire_stale.judgement.entries import Entry, Kind, Writer
 
+PROMPTS: frozenset[Kind] = frozenset({"prompt", "queued"})
 _LATEST_TIMESTAMP_UNTIL = (2, 1, 61)
 _LAST_RECORD_UNTIL = (2, 1, 119)
 _BRIDGES_SINCE = (2, 1, 119)
@@ -126,22 +127,42 @@ def resumed_leaf(tree: Tree, release: str | None) -> str | None:
 
 
 def lacking(tree: Tree, leaf: str | None) -> tuple[Entry, ...]:
-    """The prompts that the branch up from `leaf` lacks, in the order in which they stand in the file.
+    """What the branch up from `leaf` lacks, in the order in which it stands in the file: prompts, and answers to prompts that it has.
 
-    Not those left behind on purpose, and not those that a catch-up on the branch gives back already.
+    A terminal that opens in the middle of a turn loads the prompt without its answer. Such an answer is there by its first record.
+    Not what was left behind on purpose, and not what a catch-up on the branch gives back already.
     """
     branch = list(tree.path(leaf))
     on_branch = {entry.uuid for entry in branch}
+    messages = {entry.message_id for entry in branch if entry.message_id is not None}
     given_back = {uuid for entry in branch for uuid in entry.gives_back}
     found: list[Entry] = []
     for parent in [*(e.uuid for e in branch), *_roots(tree, branch)]:
         siblings = tree.children.get(parent, ())
         kept = next((uuid for uuid in siblings if uuid in on_branch), None)
         for other in siblings:
-            prompts = [] if other in on_branch else [e for e in tree.below(other) if e.kind in ("prompt", "queued")]
-            if prompts and _unaware(tree, kept, other):
-                found += prompts
+            lost = [] if other in on_branch else [*_late_answer(tree, other, messages), *_prompts(tree, other)]
+            if lost and _unaware(tree, kept, other):
+                found += lost
     return tuple(sorted((e for e in found if e.uuid not in given_back), key=lambda e: e.offset))
+
+
+def _prompts(tree: Tree, top: str) -> Iterator[Entry]:
+    return (e for e in tree.below(top) if e.kind in PROMPTS)
+
+
+def _late_answer(tree: Tree, top: str, messages: Set[str]) -> list[Entry]:
+    """The first answer at or below `top` to the prompt above it. Of a message that is on the branch too, a part is no answer of its own:
+    that is how the calls of parallel tools stand."""
+    answers, stack = [], [top]
+    while stack:
+        entry = tree.nodes[stack.pop()]
+        if entry.kind in PROMPTS:
+            continue
+        if entry.kind == "answer" and not entry.made_up and entry.message_id not in messages:
+            answers.append(entry)
+        stack.extend(tree.children.get(entry.uuid, ()))
+    return sorted(answers, key=lambda e: e.offset)[:1]
 
 
 def _roots(tree: Tree, branch: Sequence[Entry]) -> Iterator[str | None]:
@@ -176,11 +197,9 @@ def _was_rewound(tree: Tree, before: Sequence[Entry], later: Entry) -> bool:
 
 def _parts_ways(tree: Tree, earlier: Entry, later: Entry) -> bool:
     """Whether a fork that no person made is one of two conversations, not the parallel tools or the retries inside one turn."""
-    if tree.writer(earlier) != tree.writer(later):
-        return True
-    return _first_prompt(tree, earlier) is not None and _first_prompt(tree, later) is not None
+    return tree.writer(earlier) != tree.writer(later) or all(_goes_on(tree, top) for top in (earlier, later))
 
 
-def _first_prompt(tree: Tree, top: Entry) -> str | None:
-    found = (e for e in tree.below(top.uuid or "") if e.kind in ("prompt", "queued"))
-    return next((e.uuid for e in found), None)
+def _goes_on(tree: Tree, top: Entry) -> bool:
+    """Whether somebody asked or answered something there."""
+    return any(e.kind in PROMPTS or e.kind == "answer" for e in tree.below(top.uuid or ""))

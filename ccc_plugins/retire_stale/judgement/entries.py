@@ -35,6 +35,7 @@ class Entry:
 
     `offset`: its byte position. `parent`: `parentUuid`, or for a compaction its `logicalParentUuid`. `timestamp`: seconds since
     the epoch, or None. `in_tree`: it may be a leaf that `--resume` follows. `gives_back`: the prompts that a catch-up in it repeats.
+    `made_up`: Claude Code said it itself in the model's name, such as that no response was requested.
     """
 
     offset: int
@@ -49,6 +50,7 @@ class Entry:
     release: str | None = None
     in_tree: bool = False
     gives_back: tuple[str, ...] = ()
+    made_up: bool = False
 
     @property
     def is_conversation(self) -> bool:
@@ -76,6 +78,7 @@ def entry_of(record: Mapping[str, Any], offset: int) -> Entry:
         timestamp=seconds(record.get("timestamp")),
         release=_text(record.get("version")),
         in_tree=main and uuid is not None and record.get("type") in _TREE_TYPES,
+        made_up=isinstance(message, Mapping) and message.get("model") == "<synthetic>",
         gives_back=_gives_back(record) if main and record.get("type") == "user" else (),
     )
 
