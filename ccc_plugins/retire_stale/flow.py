@@ -9,21 +9,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccc_hookspecs.specs import Host
-from ccc_hookspecs.values import Facts, Headless, Outcome, Tick
+from ccc_hookspecs.values import Facts, Headless, Kept, Outcome, Tick
 from ccc_plugins.retire_stale.catch_up import CatchUp, catch_up
 from ccc_plugins.retire_stale.deferrals import Deferrals
 from ccc_plugins.retire_stale.evidence.branches import lost_prompts, read_tree, turns_of
+from ccc_plugins.retire_stale.evidence.checkpoints import Checkpoints
 from ccc_plugins.retire_stale.evidence.evidence import Evidence
 from ccc_plugins.retire_stale.evidence.observer import Judgement
+from ccc_plugins.retire_stale.holds import Holds
+from ccc_plugins.retire_stale.identity import state
 from ccc_plugins.retire_stale.journal import Journal
 from ccc_plugins.retire_stale.judgement.idleness import sign_kind
-from ccc_plugins.retire_stale.order import Order
+from ccc_plugins.retire_stale.order import Order, Process
 from ccc_plugins.retire_stale.reporter import Reporter
 from ccc_plugins.retire_stale.retirement import is_gone, retire, thaw
 from ccc_plugins.retire_stale.settings import Settings
+from ccc_plugins.retire_stale.sightings import Sightings
 
 if TYPE_CHECKING:
     from ccc_plugins.retire_stale.evidence.surroundings import View
+
+__all__ = ["Flow", "Wanted", "is_gone"]
 
 log = logging.getLogger(__name__)
 
@@ -32,16 +38,39 @@ Wanted = Callable[[Judgement], str | None]
 
 
 class Flow:
-    """The evidence, the journal and the deferrals of one host, and what is done with them."""
+    """The evidence, the journal and the memory of one host, and what is done with them. Making one reads and starts nothing."""
 
     def __init__(self, state_dir: Path, settings: Settings) -> None:
         self.settings = settings
-        self.evidence = Evidence(settings.cpu_look_seconds)
+        self.evidence = Evidence(settings.cpu_look_seconds, Checkpoints(state_dir / "retire_stale.checkpoints"))
         self.journal = Journal(state_dir)
         self.deferrals = Deferrals(self.journal.store)
         self.reporter = Reporter()
-        self._view: tuple[Tick, View] | None = None
+        self.holds = Holds()
+        self.sightings = Sightings()
+        self._view: View | None = None
+        self._tick: Tick | None = None
+
+    def mend(self) -> None:
+        """Continue the processes that a host which died meanwhile left stopped."""
         thaw(self.journal)
+
+    def mend_stopped(self, headless: Headless) -> None:
+        """The same when this headless stands still: a host that died may be why, and nothing that is written to it would be answered."""
+        if state(headless.pid) == "T":
+            self.mend()
+
+    def begin(self, tick: Tick) -> None:
+        """The first of the mechanisms that get a tick looks anew for what is to be mended, and so at the processes."""
+        if self._tick != tick:
+            self._tick, self._view = tick, None
+            self.mend()
+
+    def view(self) -> View:
+        """The processes at the tick that began last: one snapshot, shared by the mechanisms that it calls."""
+        if self._view is None:
+            self._view = self.evidence.probe.view()
+        return self._view
 
     def retire(
         self,
@@ -54,7 +83,7 @@ class Flow:
         overruled: frozenset[str] | None = None,
         view: View | None = None,
     ) -> Outcome:
-        """Retire a headless if it is idle and `wanted`. The caller holds the session's lock.
+        """Retire a headless if it is idle and `wanted`. The caller holds the session's lock, and took the value with it held.
 
         `overruled`: the kinds of signs of work (`sign_kind`) that a person chose to end; only a sign of another kind keeps it busy then.
         `view`: the processes for the first look; every later one looks anew.
@@ -67,16 +96,42 @@ class Flow:
             judge=look.facts,
             settled=lambda: self.evidence.settled(ccc, headless),
             wanted=look.objection,
+            must_settle=look.must_settle,
+            below=look.below,
         )
         return retire(ccc, order, self.settings, self.journal, self.reporter)
+
+    def retire_for_terminal(
+        self, ccc: Host, headless: Headless, *, mechanism: str, reason: str, lock_seconds: float, view: View | None = None
+    ) -> Outcome:
+        """Retire an idle headless for the sake of a terminal, taking the session's lock. Raises `SessionLockTimeout`.
+
+        The host is asked for the headless again with the lock held: before, a text may have been on its way into it.
+        """
+        with ccc.session_lock(headless.session_id, lock_seconds):
+            now = _as_known_now(ccc, headless)
+            if now is None:
+                return Kept(headless=headless, mechanism=mechanism, reason="no longer the session's headless")
+            outcome = self.retire(ccc, now, mechanism=mechanism, reason=reason, wanted=_on_disk, view=view)
+        if is_gone(outcome):
+            self.forget(now)
+        return outcome
 
     def catch_up(self, ccc: Host, headless: Headless) -> CatchUp | None:
         """The turns that a `--resume` lacks as the transcript is now; None when it lacks nothing, or when that is switched off.
 
-        For a headless that has exited, or for one that was just resumed and wrote nothing yet.
+        For a headless that has exited, or for one that was just resumed and wrote nothing yet. Never raises: by then the
+        process is gone, or waits for its first text.
         """
-        path = self.evidence.transcript_of(ccc, headless)
-        if path is None or not self.settings.catch_up:
+        try:
+            return self._catch_up(ccc, headless)
+        except Exception:  # whatever a transcript holds, what is left is to go on without
+            log.exception("session %s: what a fresh process lacks could not be told", headless.session_id)
+            return None
+
+    def _catch_up(self, ccc: Host, headless: Headless) -> CatchUp | None:
+        path = self.evidence.transcript_of(ccc, headless) if self.settings.catch_up else None
+        if path is None:
             return None
         tree = read_tree(path)
         turns = turns_of(path, tree, lost_prompts(tree, tree.release))
@@ -85,20 +140,31 @@ class Flow:
             log.info("session %s: the catch-up leaves out the %d oldest turns", headless.session_id, given.cut)
         return given
 
-    def view(self, tick: Tick) -> View:
-        """The processes at this tick: one snapshot, shared by the mechanisms that the tick calls."""
-        if self._view is None or self._view[0] != tick:
-            self._view = tick, self.evidence.probe.view()
-        return self._view[1]
-
     def forget(self, headless: Headless) -> None:
         """The process is gone."""
         self.evidence.forget(headless)
 
 
+def _as_known_now(ccc: Host, headless: Headless) -> Headless | None:
+    """The value of the same process of the same session as the host has it now; None when it is that no longer."""
+    first = ccc.headless_for(headless.session_id)
+    known = [first] if first is not None and _same(first, headless) else ccc.headless_agents()
+    return next((other for other in known if _same(other, headless)), None)
+
+
+def _same(one: Headless, other: Headless) -> bool:
+    return (one.pid, one.start_time, one.session_id) == (other.pid, other.start_time, other.session_id)
+
+
+def _on_disk(judgement: Judgement) -> str | None:
+    """A terminal can only go on with what is on disk; what is busy may yet come to stand there."""
+    lost = judgement.idleness.verdict == "idle" and not judgement.on_disk
+    return "its history is not on disk" if lost else None
+
+
 @dataclass(slots=True)
 class _Look:
-    """One headless under judgement for a retirement."""
+    """One headless under judgement for a retirement. `view`: the processes as they were before the first look, when they are known."""
 
     evidence: Evidence
     ccc: Host
@@ -107,6 +173,11 @@ class _Look:
     overruled: frozenset[str] | None
     view: View | None
     judgement: Judgement | None = field(default=None, init=False)
+
+    def below(self) -> tuple[Process, ...]:
+        """See `Order.below`; one snapshot serves this and the first judgement."""
+        self.view = self.view or self.evidence.probe.view()
+        return self.evidence.below(self.headless, self.view)
 
     def facts(self) -> Facts:
         view, self.view = self.view, None
@@ -119,5 +190,10 @@ class _Look:
     def objection(self, _: Facts) -> str | None:
         return "not judged" if self.judgement is None else self.wanted(self.judgement)
 
+    def must_settle(self) -> bool:
+        """Whether what the log shows must stand in the transcript first.
 
-__all__ = ["Flow", "Wanted", "is_gone"]
+        Not when a person wants the process ended, nor when it went on to another session: what it does there stands in another file.
+        """
+        moved = self.judgement is not None and self.judgement.attribution.verdict == "stale" and not self.judgement.attribution.count
+        return self.overruled is None and not moved

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ccc_hookspecs.claude.paths import TranscriptFinder, process_config_dir
 from ccc_hookspecs.specs import Host
 from ccc_hookspecs.values import Headless
+from ccc_plugins.retire_stale.evidence.checkpoints import Checkpoints
 from ccc_plugins.retire_stale.evidence.observer import Judgement, Observer
 
 if TYPE_CHECKING:  # psutil is not needed before the first look at a process
@@ -25,8 +26,9 @@ _OBSERVED = 4096
 class Evidence:
     """The observers of one host's headless agents. Safe to use from several threads; one headless is looked at by one at a time."""
 
-    def __init__(self, cpu_look_seconds: float = 0.0) -> None:
+    def __init__(self, cpu_look_seconds: float = 0.0, checkpoints: Checkpoints | None = None) -> None:
         self._cpu_look_seconds = cpu_look_seconds
+        self._checkpoints = checkpoints
         self._finder = TranscriptFinder()
         self._lock = threading.Lock()
         self._observers: OrderedDict[ProcessKey, tuple[Observer, threading.Lock]] = OrderedDict()
@@ -83,6 +85,8 @@ class Evidence:
         with self._lock:
             self._observers.pop(_key(headless), None)
             self._config_dirs.pop(_key(headless), None)
+        if self._checkpoints is not None:
+            self._checkpoints.drop(headless)
 
     @property
     def probe(self) -> Probe:
@@ -98,7 +102,7 @@ class Evidence:
         with self._lock:
             found = self._observers.get(key)
             if found is None:
-                found = Observer(headless, _spawned_at(headless)), threading.Lock()
+                found = Observer(headless, _spawned_at(headless), self._checkpoints), threading.Lock()
                 self._observers[key] = found
                 if len(self._observers) > _OBSERVED:
                     self._observers.popitem(last=False)

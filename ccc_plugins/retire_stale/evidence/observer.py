@@ -98,8 +98,7 @@ class Observer:
     def attribution(self) -> Attribution:
         """Whether the headless has seen everything that was on disk at the last `read`."""
         transcript = self._files.transcript
-        left_over = self._left_over()
-        foreign = tuple(entry for entry in left_over if not self._has_yet_to_print(entry))
+        left_over, foreign = self._left_over()
         return attribute(
             AttributionFacts(
                 transcript=self._files.state,
@@ -113,14 +112,16 @@ class Observer:
             )
         )
 
-    def _left_over(self) -> tuple[Entry, ...]:
-        transcript = self._files.transcript
-        return transcript.left_over() if transcript is not None and transcript.anchored else ()
+    def _left_over(self) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
+        """The records that are left over, and those of them that are certainly another writer's.
 
-    def _has_yet_to_print(self, entry: Entry) -> bool:
-        """Some releases write an answer before they print it; only while a turn of the headless is open can it be such a one."""
+        Some releases write an answer before they print it; only while a turn of the headless is open can one be such.
+        """
         transcript = self._files.transcript
-        return self._files.log.stream.turn is not None and transcript is not None and transcript.continues(entry)
+        if transcript is None or not transcript.anchored:
+            return (), ()
+        left_over = transcript.left_over()
+        return left_over, left_over if self._files.log.stream.turn is None else transcript.certainly_foreign()
 
     def settled(self) -> bool:
         """Whether the transcript holds the last answer that the log shows; it lags behind by up to a second (2.1.332)."""

@@ -30,6 +30,7 @@ class Transcript:
         self.grew = False
         self._headless = headless
         self._spawned_at = spawned_at
+        self._unread = JsonlFollower(path)
         self._follower: JsonlFollower | None = None
         self._resumed = False
         self._by_time = False
@@ -37,6 +38,7 @@ class Transcript:
         self._size: int | None = None
         self._unanchored: object = None
         self._left_over: tuple[Entry, ...] | None = None
+        self._foreign: tuple[tuple[Entry, ...], tuple[Entry, ...]] | None = None
         self._held: tuple[str, ...] | None = None
         self._awaited: tuple[tuple[str, ...], int] = ((), 0)
         self._read_from = 0
@@ -83,17 +85,17 @@ class Transcript:
         self.claim(new_ids)
         self.grew = self._resumed
         self._resumed = False
-        follower = self._follower or JsonlFollower(self.path)
+        follower = self._follower or self._unread
         growth = follower.poll()
         if growth in ("missing", "unreadable"):
             return "missing" if growth == "missing" else "unreadable"
-        if growth == "replaced":
+        if growth == "replaced" and self._follower is not None:
             self._forget()
             return "replaced"
         self._size = follower.size
-        if self._follower is None:
-            self._start(tuple(first_ids), compacted)
-        if self._follower is not None and self._follower.poll() == "grown":
+        if self._follower is None and self._start(tuple(first_ids), compacted):
+            growth = "grown"
+        if self._follower is not None and growth == "grown":
             self._read(self._follower)
         return "readable"
 
@@ -103,15 +105,18 @@ class Transcript:
             self._news.ledger.claim(ids)
             self._left_over = None
 
-    def continues(self, entry: Entry) -> bool:
-        """Whether this record that is left over may be an answer of the headless that it has yet to print."""
-        return self._news.ledger.continues(entry)
-
     def left_over(self) -> tuple[Entry, ...]:
         """The conversation records that are news and not the headless's, without those that stood in the file before."""
         if self._left_over is None:
             self._left_over = self._still_left_over()
         return self._left_over
+
+    def certainly_foreign(self) -> tuple[Entry, ...]:
+        """Those that are left over, without the answers that the headless may have written and has yet to print."""
+        left_over, continues = self.left_over(), self._news.ledger.continues
+        if self._foreign is None or self._foreign[0] is not left_over:
+            self._foreign = left_over, tuple(entry for entry in left_over if not continues(entry))
+        return self._foreign[1]
 
     def holds(self, ids: Iterable[str | None]) -> bool:
         """Whether a record with one of these, the ids of the latest answer, as its `uuid` or `message.id` is in the file.
@@ -146,7 +151,7 @@ class Transcript:
         return True
 
     def _search(self, ids: tuple[str, ...], start: int) -> bool:
-        return any(find_record(str(self.path), i, start=start) is not None for i in ids)
+        return start < (self._size or 0) and any(find_record(str(self.path), i, start=start) is not None for i in ids)
 
     def _still_left_over(self) -> tuple[Entry, ...]:
         ledger, beside = self._news.ledger, 0
@@ -173,20 +178,21 @@ class Transcript:
     def _forget(self) -> None:
         self._follower, self._news, self._size, self._left_over = None, News(), None, None
 
-    def _start(self, first_ids: tuple[str, ...], compacted: bool) -> None:
+    def _start(self, first_ids: tuple[str, ...], compacted: bool) -> bool:
         """Find the anchor; in vain only once for the same file and the same ids."""
         headless = self._headless
         if self._unanchored == (self._size, first_ids, compacted):
-            return
+            return False
         anchor = self._anchor(first_ids, compacted)
         if anchor is None:
             self._unanchored = (self._size, first_ids, compacted)
-            return
+            return False
         self._news.anchor = anchor
         self._by_time = anchor.first_own is None and headless.resumed is not False and headless.transcript_size is None
         self._news.ledger.claim(first_ids)
         self._follower = JsonlFollower(self.path, start=anchor.start)
         self._read_from = anchor.start
+        return True
 
     def _anchor(self, first_ids: tuple[str, ...], compacted: bool) -> Anchor | None:
         path, headless = str(self.path), self._headless
