@@ -179,6 +179,7 @@ class Observer:
             registered=around.registered,
             queued=self._queued(),
             unanswered=self._unanswered(),
+            noticed=self._files.transcript.intake.noticed if self._files.transcript is not None else frozenset(),
             subagents=around.subagents,
             silent=self._files.went_on and around.others is False,
             computing=around.computing,
