@@ -22,6 +22,8 @@ from ccc_hookspecs.host.output import Output
 from ccc_hookspecs.host.serving import serve as serve_until
 from ccc_hookspecs.host.store import STATE_VARIABLE
 from ccc_hookspecs.manager import PluginManager
+from ccc_hookspecs.signals import plugin_failed
+from ccc_hookspecs.values import PluginFailure
 
 P = ParamSpec("P")
 
@@ -40,7 +42,7 @@ class Context:
     as_json: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Tools:
     """What a command works with."""
 
@@ -48,11 +50,18 @@ class Tools:
     output: Output
 
     def host(self, *, plugins: bool = True) -> EmbeddedHost:
-        """The host; `plugins`: with the plugins that the configuration names, for a command that calls hooks."""
+        """The host; `plugins`: with the plugins that the configuration names, for a command that calls hooks.
+
+        That a plugin fails is told, in one line, from now on.
+        """
+        plugin_failed.connect(self._tell_failure)
         manager = PluginManager()
         if plugins:
             manager.load()
         return EmbeddedHost(self.context.state, manager=manager, claude=self.context.claude)
+
+    def _tell_failure(self, plugin: str, event: PluginFailure) -> None:
+        self.output.note(f"plugin {plugin} failed in {event.where}: {event.error}; `ccc-host -v` shows where")
 
 
 def command(function: Callable[Concatenate[Tools, P], ExitCode]) -> Callable[P, None]:
@@ -102,7 +111,7 @@ def _guarded(output: Output, act: Callable[[], ExitCode]) -> int:
 @click.pass_context
 def command_line(context: click.Context, state: Path | None, claude: str | None, as_json: bool, verbose: bool) -> None:
     """Keep Claude Code sessions running headless, feed them text, and open them in terminals."""
-    logging.basicConfig(level=logging.DEBUG if verbose else logging.ERROR, format="%(name)s: %(message)s", stream=sys.stderr)
+    logging.basicConfig(level=logging.DEBUG if verbose else logging.CRITICAL, format="%(name)s: %(message)s", stream=sys.stderr)
     context.obj = Context(state.absolute() if state is not None else None, claude, as_json)
 
 
@@ -215,6 +224,15 @@ def serve(tools: Tools) -> ExitCode:
         serve_until(host, interval, stop, functools.partial(_report, tools.output))
     tools.output.note("stopped; the headless processes live on")
     return ExitCode.OK
+
+
+@command_line.command()
+@click.pass_context
+def demo(context: click.Context) -> None:
+    """Play the story of a stale headless: on a simulated Claude Code, with --claude before the command on the real one."""
+    from ccc_hookspecs.host.demo import run
+
+    context.exit(run(context.obj.claude or os.environ.get("CLAUDE") or None))
 
 
 def _report(output: Output, event: dict[str, Any]) -> None:
