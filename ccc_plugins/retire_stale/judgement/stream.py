@@ -22,6 +22,8 @@ _AGENTS = frozenset({"Task", "Agent"})
 _ENDING = frozenset({"TaskStop", "KillShell"})
 _AWAITING = frozenset({"TaskOutput", "AgentOutputTool"})
 _TELLING = alarms.TELLING | _AGENTS | _ENDING | _AWAITING
+_MEANT = frozenset({"run_in_background", "delaySeconds", "id", "task_id", "shell_id", "agentId", "stop", "recurring"})
+"""What of a call's input is looked at when its result comes. Nothing else is kept: it may be megabytes, and is conversation."""
 _LAUNCHED = "Async agent launched"
 _AGENT_ID = re.compile(r"\bagentId: ([A-Za-z0-9_-]+)")
 _STATUS = re.compile(r"<status>(\w+)</status>")
@@ -142,7 +144,8 @@ class Stream:
     def _block(self, block: Mapping[str, Any], event: Mapping[str, Any]) -> None:
         if block.get("type") == "tool_use" and isinstance(block.get("id"), str):
             given = block.get("input")
-            self._calls[block["id"]] = (str(block.get("name")), given if isinstance(given, Mapping) else {})
+            meant = {name: given[name] for name in _MEANT & given.keys()} if isinstance(given, Mapping) else {}
+            self._calls[block["id"]] = (str(block.get("name")), meant)
         elif block.get("type") == "tool_result":
             self._tool_result(self._result_of(block, event))
 

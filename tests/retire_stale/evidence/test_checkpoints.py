@@ -108,7 +108,19 @@ def test_a_checkpoint_saves_the_reading(made: Headless, kept: Path, tmp_path: Pa
     assert restored(made, tmp_path)
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
-    assert b"def " not in kept.read_bytes()
+
+
+def test_a_checkpoint_holds_no_conversation_text(made: Headless, tmp_path: Path) -> None:
+    """Neither what was said nor what a tool, still running, was asked to do."""
+    block = {"type": "tool_use", "id": "toolu_1", "name": "Write", "input": {"content": "secret words", "run_in_background": True}}
+    message = {"id": "msg_1", "role": "assistant", "content": [block, {"type": "text", "text": "secret words"}]}
+    event = {"type": "assistant", "message": message, "parent_tool_use_id": None, "session_id": made.session_id, "uuid": "u"}
+    grow(tmp_path, "stdout.log", json.dumps(event).encode() + b"\n")
+    judged(made, tmp_path, Checkpoints(tmp_path / "kept", every=0))
+    (path,) = (tmp_path / "kept").iterdir()
+    assert b"toolu_1" in path.read_bytes()
+    assert b"secret" not in path.read_bytes()
+    assert b"def " not in path.read_bytes()
 
 
 def test_a_checkpoint_is_written_only_when_enough_was_read(made: Headless, tmp_path: Path) -> None:

@@ -47,9 +47,11 @@ RESULTS = st.fixed_dictionaries(
         "is_error": st.booleans(),
     },
 )
-CALLS = st.fixed_dictionaries(
-    {"type": st.just("tool_use"), "id": st.just("toolu_1"), "name": st.sampled_from(["Bash", "CronDelete"]), "input": JSON}
+TOOLS = st.sampled_from(["Bash", "CronDelete", "ScheduleWakeup", "Task", "TaskStop", "TaskOutput", "Read"])
+GIVEN = JSON | st.fixed_dictionaries(
+    {}, optional={"run_in_background": st.booleans(), "delaySeconds": st.just(60), "id": st.just("job1"), "task_id": st.just("b1")}
 )
+CALLS = st.fixed_dictionaries({"type": st.just("tool_use"), "id": st.just("toolu_1"), "name": TOOLS, "input": GIVEN})
 SAID = st.fixed_dictionaries({"type": st.just("text"), "text": TEXTS})
 ASKED = st.fixed_dictionaries(
     {
