@@ -110,7 +110,7 @@ class Journal:
         last = next(iter(self._of_process(pid, start_time)), None)
         if last is None:
             return False
-        return last.outcome in (None, "retired") or (last.outcome == "failed" and last.rung in ("terminate", "kill"))
+        return last.outcome in (None, "retired") or (last.outcome in ("failed", "interrupted") and last.rung in ("terminate", "kill"))
 
     def may_be_frozen(self, pid: int, start_time: float) -> bool:
         """Whether an open attempt may have stopped this process. False when unreadable."""
@@ -122,6 +122,13 @@ class Journal:
     def attempts(self) -> tuple[Attempt, ...]:
         """Every remembered attempt, newest first; none when unreadable."""
         return self._read("TRUE")
+
+    def _open(self) -> tuple[Attempt, ...]:
+        """The open attempts. Raises `StoreError`."""
+        if not self.store.exists():
+            return ()
+        with self.store.reading() as db:
+            return _select(db, "outcome IS NULL")
 
     def _read(self, condition: str, *values: object) -> tuple[Attempt, ...]:
         if not self.store.exists():
@@ -139,7 +146,7 @@ class Journal:
         `decide` is called while no other process can begin an attempt, so it may continue a frozen process without
         continuing one that another host has just stopped.
         """
-        if not self.store.exists():
+        if not any(_host_died(attempt) for attempt in self._open()):
             return ()
         with self.store.writing() as db:
             settled = tuple((attempt, decide(attempt)) for attempt in _select(db, "outcome IS NULL") if _host_died(attempt))

@@ -5,13 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from ccc_hookspecs.values import Facts, Headless
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+Process: TypeAlias = tuple[int, float | None]
+"""A pid and a start time, see `ccc_hookspecs.processes.start_time`."""
 
 UNREADABLE = Facts(
     attribution="unknown", attribution_reason="evidence could not be read", idleness="unknown", signs=("evidence could not be read",)
@@ -24,7 +27,9 @@ class Order:
 
     `judge`: look at it afresh; called twice or three times, the later ones while the process is stopped. `settled`:
     whether the transcript holds every message that the log shows. `wanted`: None when the facts still ask for the
-    retirement, else the reason to keep. None of them may signal a process; one that raises leaves the process alone.
+    retirement, else the reason to keep. `must_settle`: whether what has not settled in time is put off; else it is ended after
+    the wait. `below`: where the host started a wrapper, the processes below it that do the work and must end with it; asked
+    once, before the first look. None of them may signal a process; one that raises leaves the process alone.
     """
 
     headless: Headless
@@ -33,6 +38,8 @@ class Order:
     judge: Callable[[], Facts]
     settled: Callable[[], bool]
     wanted: Callable[[Facts], str | None]
+    must_settle: Callable[[], bool] = lambda: True
+    below: Callable[[], tuple[Process, ...]] = tuple
 
     def facts(self) -> Facts:
         """What `judge` says, or that everything is unknown."""
@@ -46,6 +53,15 @@ class Order:
         """What `wanted` says, or that it is unknown."""
         unknown: str | None = "unknown whether the retirement is still wanted"
         return self._ask(lambda: self.wanted(facts), unknown)
+
+    def may_wait(self) -> bool:
+        """What `must_settle` says, or True."""
+        return self._ask(self.must_settle, True)
+
+    def processes_below(self) -> tuple[Process, ...] | None:
+        """What `below` says, or None."""
+        unknown: tuple[Process, ...] | None = None
+        return self._ask(self.below, unknown)
 
     def _ask(self, question: Callable[[], T], unknown: T) -> T:
         try:

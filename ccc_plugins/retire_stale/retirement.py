@@ -1,4 +1,4 @@
-"""Ending one headless: the ladder from verdict to confirmed exit. The only code of the plugin that signals a process."""
+"""Ending one headless: the ladder from verdict to confirmed exit. With `thawing` the only code of the plugin that signals a process."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 
 from ccc_hookspecs.signals import emit, retirement_proposed
 from ccc_hookspecs.specs import Host
 from ccc_hookspecs.values import Deferral, Facts, Kept, Outcome, Proposal, Retirement, RetirementFailure, Rung
 from ccc_plugins.retire_stale.deferrals import Deferrals
 from ccc_plugins.retire_stale.identity import child_exit_code, never_signalled, real_uid
-from ccc_plugins.retire_stale.journal import AlreadyClaimed, Attempt, Ending, Journal
-from ccc_plugins.retire_stale.order import Order
+from ccc_plugins.retire_stale.journal import AlreadyClaimed, Ending, Journal
+from ccc_plugins.retire_stale.order import UNREADABLE, Order, Process
 from ccc_plugins.retire_stale.reporter import Reporter
 from ccc_plugins.retire_stale.settings import Settings
-from ccc_plugins.retire_stale.signalling import Handle
+from ccc_plugins.retire_stale.signalling import Handle, Pack
 from ccc_plugins.retire_stale.store import StoreError
+from ccc_plugins.retire_stale.thawing import thaw
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +43,9 @@ def retire(ccc: Host, order: Order, settings: Settings, journal: Journal, report
     `Kept`: with the reason; with `ALREADY_EXITED` it is gone and `released` (see `is_gone`). `RetirementFailure`: it lives
     although it was signalled, or could not be signalled.
 
-    Only the process of that pid and start time is signalled, and only after the intent is in the journal. It is never
-    reaped. One that somebody else had stopped is judged like any other: idle, it is woken to exit; else it stays stopped.
+    Only the process of that pid and start time is signalled, with those that `Order.below` names, and only after the intent is in the
+    journal. It is never reaped. One that somebody else had stopped is judged like any other: idle, it is woken to exit; else it
+    stays stopped. In shadow mode nothing is signalled, `released` or recorded.
     """
     outcome = _Ladder(ccc, order, settings, journal).climb()
     (reporter or Reporter()).report(outcome)
@@ -60,6 +63,7 @@ class _Ladder:
     def __init__(self, ccc: Host, order: Order, settings: Settings, journal: Journal) -> None:
         self._ccc, self._order, self._settings, self._journal = ccc, order, settings, journal
         self._headless = order.headless
+        self._below: tuple[Process, ...] = ()
         self._deferrals = Deferrals(journal.store)
         self._facts: Facts | None = None
         self._rung: Rung = "judge"
@@ -68,8 +72,8 @@ class _Ladder:
         self._wake = True
 
     def climb(self) -> Outcome:
-        with closing(Handle(self._headless.pid, self._headless.start_time)) as self._process:
-            steps = (self._check_identity, self._judge, self._propose, self._settle)
+        with closing(Pack(Handle(self._headless.pid, self._headless.start_time))) as self._process:
+            steps = (self._check_identity, self._check_below, self._judge, self._propose, self._settle)
             return next((outcome for step in steps if (outcome := step()) is not None), None) or self._end_recorded()
 
     def _enter(self, rung: Rung) -> None:
@@ -86,6 +90,15 @@ class _Ladder:
         if found != "alive":
             return self._exited() if found == "gone" else self._kept("identity unknown")
         return None if real_uid(self._headless.pid) == os.getuid() else self._kept("not known to run for this user")
+
+    def _check_below(self) -> Outcome | None:
+        self._facts = UNREADABLE
+        below = self._order.processes_below()
+        if below is None or not self._process.take_in(below):
+            return self._deferral("it is not known which processes must end with it")
+        self._below, self._facts = below, None
+        others = [pid for pid, _ in below if real_uid(pid) != os.getuid()]
+        return self._kept("what runs below it is not known to run for this user") if others else None
 
     def _judge(self) -> Outcome | None:
         self._enter("judge")
@@ -113,7 +126,8 @@ class _Ladder:
             if self._process.wait_exit(SETTLE_LOOK_SECONDS):
                 return self._exited()
             if time.monotonic() >= end:
-                return self._deferral("the transcript does not hold yet what the log shows")
+                late = self._order.may_wait()
+                return self._deferral("the transcript does not hold yet what the log shows") if late else None
         return None
 
     # --- with the intent recorded
@@ -121,7 +135,7 @@ class _Ladder:
     def _end_recorded(self) -> Outcome:
         self._enter("freeze")
         try:
-            attempt = self._begin()
+            attempts = self._begin()
         except AlreadyClaimed as error:
             return self._kept(str(error))
         except StoreError as error:
@@ -132,13 +146,27 @@ class _Ladder:
             return outcome
         finally:
             code = outcome.exit_code if isinstance(outcome, Retirement) else None
-            self._journal.finish(attempt, outcome=_ending(outcome), rung=self._rung, exit_code=code)
+            self._finish(attempts, _ending(outcome), code)
 
-    def _begin(self) -> int:
+    def _begin(self) -> list[int]:
+        """Record the intent: an attempt for each process that will be signalled, that of the headless itself first."""
+        processes = [(self._headless.pid, self._headless.start_time), *self._below]
         # In this order: a thaw in between then leaves us with a process that we stop ourselves.
-        stopped_by_us = self._journal.may_be_frozen(self._headless.pid, self._headless.start_time or 0)
+        stopped_by_us = any(self._journal.may_be_frozen(pid, started or 0) for pid, started in processes)
         self._wake = stopped_by_us or not self._process.stopped()
-        return self._journal.begin(self._headless, mechanism=self._order.mechanism, reason=self._order.reason, freezes=self._wake)
+        begun: list[int] = []
+        try:
+            for pid, started in processes:
+                of = replace(self._headless, pid=pid, start_time=started)
+                begun.append(self._journal.begin(of, mechanism=self._order.mechanism, reason=self._order.reason, freezes=self._wake))
+        except (AlreadyClaimed, StoreError):
+            self._finish(begun, "kept", None)
+            raise
+        return begun
+
+    def _finish(self, attempts: list[int], ending: Ending, exit_code: int | None) -> None:
+        for attempt in attempts:
+            self._journal.finish(attempt, outcome=ending, rung=self._rung, exit_code=exit_code if attempt == attempts[0] else None)
 
     def _end(self) -> Outcome:
         try:
@@ -166,9 +194,13 @@ class _Ladder:
             self._enter("rejudge")
             if (outcome := self._look()) is not None:
                 return outcome
+            if not self._process.stopped():
+                return self._exited() if self._process.wait_exit(0) else self._deferral("it was continued during the second look")
             self._enter("terminate")
             self._wake = True
-            return None if self._process.send(signal.SIGTERM) else self._exited()
+            if self._process.send(signal.SIGTERM):
+                return None
+            return self._exited() if self._process.wait_exit(0) else self._deferral("it could not be told to end")
 
     def _kill(self) -> Outcome | None:
         """Send SIGKILL if the process is idle still; None when it has exited."""
@@ -179,6 +211,8 @@ class _Ladder:
                 return None if self._process.wait_exit(0) else self._failure(f"{late}, and could not be stopped for another look")
             if (outcome := self._look()) is not None:
                 return self._failure(f"{late}, and is not killed: {outcome.reason}")
+            if not self._process.stopped():
+                return self._failure(f"{late}, and was continued during another look")
             log.warning("%s: process %d %s: SIGKILL", self._order.mechanism, self._headless.pid, late)
             self._process.send_to_group(signal.SIGKILL)
         return None if self._process.wait_exit(self._settings.kill_seconds) else self._failure("did not exit")
@@ -200,6 +234,8 @@ class _Ladder:
         )
 
     def _exited(self) -> Kept:
+        if self._settings.mode == "shadow":
+            return self._kept("shadow mode; it has exited, and is for its host to find")
         self._release()
         return self._kept(ALREADY_EXITED)
 
@@ -240,31 +276,3 @@ def _ending(outcome: Outcome | None) -> Ending:
             return "failed"
         case None:
             return "interrupted"
-
-
-def thaw(journal: Journal) -> tuple[Attempt, ...]:
-    """Continue the processes that a host which died left stopped, each once; returns their attempts. To be called when a host starts.
-
-    Only a process of the recorded pid and start time that still stands still is continued, and only when its host is
-    gone by pid and start time. Never raises; what cannot be done is logged.
-    """
-    try:
-        settled = journal.settle_abandoned(_thaw)
-    except StoreError as error:
-        journal.store.complain("processes that a host left stopped cannot be looked for", error)
-        return ()
-    return tuple(attempt for attempt, ending in settled if ending == "thawed")
-
-
-def _thaw(attempt: Attempt) -> Ending:
-    with closing(Handle(attempt.pid, attempt.start_time)) as process:
-        if (found := process.presence()) != "alive":
-            return "retired" if found == "gone" else "abandoned"
-        try:
-            thawed = attempt.frozen and process.stopped() and process.send(signal.SIGCONT)
-        except OSError as error:
-            log.warning("process %d of session %s stays stopped: %s", attempt.pid, attempt.session_id, error)
-            return "abandoned"
-    if thawed:
-        log.warning("continued process %d of session %s, which a host that died had stopped", attempt.pid, attempt.session_id)
-    return "thawed" if thawed else "abandoned"

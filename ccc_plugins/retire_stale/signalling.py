@@ -1,4 +1,4 @@
-"""A handle on one exact process, through which alone it is signalled. Used by `retirement` and by nothing else."""
+"""A handle on one exact process, through which alone it is signalled. Used by `retirement` and `thawing` alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Iterable
 
 from ccc_plugins.retire_stale.identity import Presence, is_stopped, presence
 
@@ -106,6 +107,67 @@ class Handle:
         while (gone := self.presence() == "gone") is False and (left := end - time.monotonic()) > 0:
             time.sleep(min(LOOK_SECONDS, left))
         return gone
+
+
+class Pack:
+    """A process and those below it that must stop and end with it (see `Order.below`): signalled as one, the ones below first."""
+
+    def __init__(self, leader: Handle) -> None:
+        self._leader = leader
+        self._below: list[Handle] = []
+
+    def close(self) -> None:
+        """Let go of all of them. Harmless when repeated."""
+        for handle in self._all():
+            handle.close()
+
+    def _all(self) -> list[Handle]:
+        return [*self._below, self._leader]
+
+    def take_in(self, below: Iterable[tuple[int, float | None]]) -> bool:
+        """Have these end with the process; False when one of them is not surely the process that is meant."""
+        self._below = [Handle(pid, started) for pid, started in below]
+        return all(handle.presence() == "alive" for handle in self._below)
+
+    def presence(self) -> Presence:
+        """That of the process itself, without those below it."""
+        return self._leader.presence()
+
+    def send(self, signum: signal.Signals) -> bool:
+        """Signal each; False when one could not be signalled and has not exited, or when all have.
+
+        Raises the `OSError` of one that refused, after the others had theirs.
+        """
+        sent: list[bool] = []
+        refused: OSError | None = None
+        for handle in self._all():
+            try:
+                sent.append(handle.send(signum))
+            except OSError as error:
+                refused = error
+        if refused is not None:
+            raise refused
+        return any(sent) and all(reached or handle.wait_exit(0) for reached, handle in zip(sent, self._all(), strict=True))
+
+    def send_to_group(self, signum: signal.Signals) -> None:
+        """As `Handle.send_to_group` for the process itself, and to those below it each alone. Raises `OSError` when that is refused."""
+        for handle in self._below:
+            handle.send(signum)
+        self._leader.send_to_group(signum)
+
+    def stopped(self) -> bool:
+        """True when all of them have stopped."""
+        return all(handle.stopped() for handle in self._all())
+
+    def wait_stopped(self, seconds: float) -> bool:
+        """Wait until all of them have stopped; False when one has not in time, or has exited."""
+        end = time.monotonic() + seconds
+        return all(handle.wait_stopped(max(0.0, end - time.monotonic())) for handle in self._all())
+
+    def wait_exit(self, seconds: float) -> bool:
+        """Wait until all of them have exited and say whether they have."""
+        end = time.monotonic() + seconds
+        return all(handle.wait_exit(max(0.0, end - time.monotonic())) for handle in self._all())
 
 
 def _open_pidfd(pid: int) -> int | None:

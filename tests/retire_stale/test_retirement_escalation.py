@@ -97,8 +97,8 @@ def test_process_that_does_not_die_is_a_recorded_failure(impatient: Lab, monkeyp
 def test_process_that_cannot_be_stopped_is_not_killed(impatient: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a last look at a process that stands still there is no SIGKILL."""
     fake = impatient.fake("--ignore-term")
-    answers = iter([True])
-    monkeypatch.setattr(Handle, "wait_stopped", lambda self, seconds: next(answers, False))
+    really, first = Handle.wait_stopped, iter([True])
+    monkeypatch.setattr(Handle, "wait_stopped", lambda self, seconds: next(first, False) and really(self, seconds))
     outcome = impatient.retire(fake.headless)
     assert isinstance(outcome, RetirementFailure)
     assert outcome.reason.endswith("could not be stopped for another look")
@@ -108,8 +108,10 @@ def test_process_that_cannot_be_stopped_is_not_killed(impatient: Lab, monkeypatc
 def test_exit_during_the_last_stop_is_no_failure(impatient: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that exits just as it is stopped for the last look is retired by its SIGTERM."""
     fake = impatient.fake("--ignore-term")
-    waits = iter([lambda: True, fake.kill_unreaped])
-    monkeypatch.setattr(Handle, "wait_stopped", lambda self, seconds: bool(next(waits)()))
+    really, first = Handle.wait_stopped, iter([True])
+    monkeypatch.setattr(
+        Handle, "wait_stopped", lambda self, seconds: really(self, seconds) if next(first, False) else bool(fake.kill_unreaped())
+    )
     outcome = impatient.retire(fake.headless)
     assert isinstance(outcome, Retirement)
     assert not fake.alive

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ccc_plugins.retire_stale.evidence.command_line import claude_arguments, role
-from ccc_plugins.retire_stale.evidence.process_table import ProcessRow, ProcessTable
+from ccc_plugins.retire_stale.evidence.process_table import Identity, ProcessRow, ProcessTable
 
 _NOT_TOOLS = frozenset({"caffeinate", "ps"})
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ash", "ksh", "fish", "pwsh", "powershell"})
@@ -49,6 +49,29 @@ def running_tools(table: ProcessTable, pid: int) -> Children | None:
         return None
     tools = tuple(f"{child.name or 'process'} {child.pid}" for owner in _owners(table, head) for child in _tools_of(table, head, owner))
     return Children(tools=tools, live=sum(child.alive for child in table.children.get(pid, ())))
+
+
+def claude_below(table: ProcessTable, pid: int) -> tuple[Identity, ...]:
+    """The Claude Code at work below a wrapper with this pid, in the wrapper's own session; none below a Claude Code.
+
+    A shell script or a version manager that does not replace itself is such a wrapper: signals to it do not reach what it runs.
+    """
+    head = table.rows.get(pid)
+    if head is None or not head.argv or claude_arguments(head.argv, head.exe) is not None:
+        return ()
+    return tuple(_workers(table, head, head, {pid}))
+
+
+def _workers(table: ProcessTable, head: ProcessRow, above: ProcessRow, seen: set[int]) -> Iterator[Identity]:
+    for child in table.children.get(above.pid, ()):
+        if child.pid in seen or not child.alive or _is_apart(head, child):
+            continue
+        seen.add(child.pid)
+        arguments = claude_arguments(child.argv or (), child.exe)
+        if arguments is None:
+            yield from _workers(table, head, child, seen)
+        elif role(arguments) in ("stream", None):
+            yield child.identity
 
 
 def cpu_seconds(table: ProcessTable, pid: int) -> float | None:

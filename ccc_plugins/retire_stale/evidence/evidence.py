@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,78 +14,103 @@ from ccc_hookspecs.claude.paths import TranscriptFinder, process_config_dir
 from ccc_hookspecs.specs import Host
 from ccc_hookspecs.values import Headless
 from ccc_plugins.retire_stale.evidence.checkpoints import Checkpoints
-from ccc_plugins.retire_stale.evidence.observer import Judgement, Observer
+from ccc_plugins.retire_stale.evidence.observer import Judgement, Observer, Surroundings
+from ccc_plugins.retire_stale.judgement.attribution import Attribution
 
-if TYPE_CHECKING:  # psutil is not needed before the first look at a process
+if TYPE_CHECKING:  # what looks at processes is not needed before the first such look
     from ccc_plugins.retire_stale.evidence.surroundings import Probe, View
 
-ProcessKey: TypeAlias = tuple[int, float | None, str]
+log = logging.getLogger(__name__)
+
+ProcessKey: TypeAlias = tuple[int, float | None, str, Path | None]
 
 _OBSERVED = 4096
 
 
+@dataclass(slots=True)
+class _Observed:
+    """What is remembered of one process. `lock`: held by whoever looks at it."""
+
+    observer: Observer
+    config_dir: Path | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
 class Evidence:
-    """The observers of one host's headless agents. Safe to use from several threads; one headless is looked at by one at a time."""
+    """The observers of one host's headless agents. Safe to use from several threads; one headless is looked at by one at a time.
+
+    A session id counts in either case: Claude Code names files with the lower one, a host may not.
+    """
 
     def __init__(self, cpu_look_seconds: float = 0.0, checkpoints: Checkpoints | None = None) -> None:
         self._cpu_look_seconds = cpu_look_seconds
         self._checkpoints = checkpoints
         self._finder = TranscriptFinder()
         self._lock = threading.Lock()
-        self._observers: OrderedDict[ProcessKey, tuple[Observer, threading.Lock]] = OrderedDict()
-        self._config_dirs: dict[ProcessKey, Path] = {}
+        self._observed: OrderedDict[ProcessKey, _Observed] = OrderedDict()
         self._probe: Probe | None = None
 
-    def is_fresh(self, ccc: Host, headless: Headless) -> bool:
+    def attribution(self, ccc: Host, headless: Headless) -> Attribution:
         """Whether the headless has seen everything on disk: two `stat` calls when nothing changed."""
-        observer, lock = self._observer(headless)
-        with lock:
-            self._read(ccc, observer, headless)
-            return observer.attribution().verdict == "fresh"
+        observed = self._of(headless)
+        with observed.lock:
+            self._read(ccc, observed, headless)
+            return observed.observer.attribution()
+
+    def is_fresh(self, ccc: Host, headless: Headless) -> bool:
+        """Whether it is known to have seen everything on disk."""
+        return self.attribution(ccc, headless).verdict == "fresh"
 
     def judge(self, ccc: Host, headless: Headless, view: View | None = None) -> Judgement:
-        """Both verdicts, from the files as they are now and the processes as they are now, or as `view` has them."""
-        observer, lock = self._observer(headless)
-        with lock:
-            self._read(ccc, observer, headless)
-            around = self.probe.around(headless, self._config_dir(ccc, headless), observer.transcript_path, view)
+        """Both verdicts, from the files as they are now and the processes as they are now, or as `view` has them.
+
+        Where the processes cannot be looked at, all that concerns them is unknown.
+        """
+        observed = self._of(headless)
+        with observed.lock:
+            self._read(ccc, observed, headless)
+            observer, around = observed.observer, self._around(ccc, observed, headless, view)
             judgement = observer.judge(around)
             if judgement.idleness.verdict != "idle" or observer.reports_states or around.registry_status is not None:
                 return judgement
             return observer.judge(replace(around, computing=self.probe.computes(headless, self._cpu_look_seconds)))
 
+    def _around(self, ccc: Host, observed: _Observed, headless: Headless, view: View | None) -> Surroundings:
+        try:
+            return self.probe.around(headless, self._config_dir(ccc, observed, headless), observed.observer.transcript_path, view)
+        except Exception:  # whatever fails there, an installation without psutil among it, must not hide what the files say
+            log.warning("session %s: its processes could not be looked at", headless.session_id, exc_info=True)
+            return Surroundings(now=time.time())
+
     def settled(self, ccc: Host, headless: Headless) -> bool:
         """Whether the transcript holds by now the last answer that the log shows."""
-        observer, lock = self._observer(headless)
-        with lock:
-            self._read(ccc, observer, headless)
-            return observer.settled()
-
-    def lost(self, headless: Headless, *, alive: bool) -> tuple[str, ...]:
-        """The prompts that a fresh `--resume` would lack, as of the last look."""
-        observer, lock = self._observer(headless)
-        with lock:
-            return observer.lost(alive=alive)
+        observed = self._of(headless)
+        with observed.lock:
+            self._read(ccc, observed, headless)
+            return observed.observer.settled()
 
     def transcript_of(self, ccc: Host, headless: Headless) -> Path | None:
         """Where the headless's transcript is, or None."""
-        return self._finder.find(self._config_dir(ccc, headless), headless.session_id, headless.cwd)
+        return self._transcript_of(ccc, self._of(headless), headless)
 
     def taken_over(self, ccc: Host, headless: Headless, view: View) -> bool:
         """Whether a live process that a person drives is on the session, besides the headless.
 
         One of which that is not sure (up to 2.1.61 a terminal names no session) counts when the transcript shows another writer.
         """
-        writers = view.typists(headless, self._config_dir(ccc, headless))
+        writers = view.typists(headless, self._config_dir(ccc, self._of(headless), headless))
         if any(writer.sure for writer in writers):
             return True
         return bool(writers) and not self.is_fresh(ccc, headless)
 
+    def below(self, headless: Headless, view: View) -> tuple[tuple[int, float | None], ...]:
+        """The Claude Code that does the work where the host started a wrapper: the pid and start time of each."""
+        return view.claude_below(headless)
+
     def forget(self, headless: Headless) -> None:
         """The process is gone."""
         with self._lock:
-            self._observers.pop(_key(headless), None)
-            self._config_dirs.pop(_key(headless), None)
+            self._observed.pop(_key(headless), None)
         if self._checkpoints is not None:
             self._checkpoints.drop(headless)
 
@@ -97,32 +123,42 @@ class Evidence:
             self._probe = Probe()
         return self._probe
 
-    def _observer(self, headless: Headless) -> tuple[Observer, threading.Lock]:
+    def _of(self, headless: Headless) -> _Observed:
         key = _key(headless)
         with self._lock:
-            found = self._observers.get(key)
+            found = self._observed.pop(key, None)
             if found is None:
-                found = Observer(headless, _spawned_at(headless), self._checkpoints), threading.Lock()
-                self._observers[key] = found
-                if len(self._observers) > _OBSERVED:
-                    self._observers.popitem(last=False)
+                found = _Observed(Observer(_named_as_files(headless), _spawned_at(headless), self._checkpoints))
+            self._observed[key] = found
+            if len(self._observed) > _OBSERVED:
+                self._observed.popitem(last=False)
             return found
 
-    def _read(self, ccc: Host, observer: Observer, headless: Headless) -> None:
-        observer.read(headless, self.transcript_of(ccc, headless))
+    def _read(self, ccc: Host, observed: _Observed, headless: Headless) -> None:
+        observed.observer.read(_named_as_files(headless), self._transcript_of(ccc, observed, headless))
 
-    def _config_dir(self, ccc: Host, headless: Headless) -> Path:
+    def _transcript_of(self, ccc: Host, observed: _Observed, headless: Headless) -> Path | None:
+        config_dir, session_id = self._config_dir(ccc, observed, headless), headless.session_id
+        for name in dict.fromkeys((session_id, session_id.lower())):
+            if (found := self._finder.find(config_dir, name, headless.cwd)) is not None:
+                return found
+        return None
+
+    def _config_dir(self, ccc: Host, observed: _Observed, headless: Headless) -> Path:
         """By the environment the process was started with; else what the host says."""
-        key = _key(headless)
-        known = self._config_dirs.get(key)
-        if known is None:
-            known = headless.config_dir or process_config_dir(headless.pid) or ccc.config_dir(headless)
-            self._config_dirs[key] = known
-        return known
+        if observed.config_dir is None:
+            observed.config_dir = headless.config_dir or process_config_dir(headless.pid) or ccc.config_dir(headless)
+        return observed.config_dir
+
+
+def _named_as_files(headless: Headless) -> Headless:
+    lower = headless.session_id.lower()
+    return headless if lower == headless.session_id else replace(headless, session_id=lower)
 
 
 def _key(headless: Headless) -> ProcessKey:
-    return headless.pid, headless.start_time, headless.session_id
+    """One process on one session. Where a host knows no start time, another log tells that the pid is another's."""
+    return headless.pid, headless.start_time, headless.session_id.lower(), headless.stdout_log
 
 
 def _spawned_at(headless: Headless) -> float | None:

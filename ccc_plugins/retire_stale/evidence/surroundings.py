@@ -9,12 +9,10 @@ from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
-
 from ccc_hookspecs.claude.paths import subagent_files
 from ccc_hookspecs.claude.registry import Registry, read_registry
 from ccc_hookspecs.values import Headless
-from ccc_plugins.retire_stale.evidence.children import running_tools
+from ccc_plugins.retire_stale.evidence.children import claude_below, running_tools
 from ccc_plugins.retire_stale.evidence.fifo import unread_bytes
 from ccc_plugins.retire_stale.evidence.observer import Surroundings
 from ccc_plugins.retire_stale.evidence.processes import (
@@ -55,6 +53,10 @@ class View:
         if cwd is None and not self._names_another(headless, registry):
             return ()
         return interactive_writers(self.table, registry, headless.session_id, Identity(headless.pid, headless.start_time), cwd)
+
+    def claude_below(self, headless: Headless) -> tuple[Identity, ...]:
+        """The Claude Code that does the work where the host started a wrapper."""
+        return claude_below(self.table, headless.pid)
 
     def _names_another(self, headless: Headless, registry: Registry) -> bool:
         """Whether anything but the headless names its session: for most of a thousand sessions nothing does."""
@@ -110,6 +112,10 @@ class Probe:
 
     def computes(self, headless: Headless, seconds: float) -> bool | None:
         """Whether a process uses CPU over this time, which is waited for unless it stands still; None when that cannot be seen."""
+        try:
+            import psutil  # here, so that the rest works where it cannot be imported
+        except ImportError:
+            return None
         try:
             process = psutil.Process(headless.pid)
             if process.status() == psutil.STATUS_STOPPED:

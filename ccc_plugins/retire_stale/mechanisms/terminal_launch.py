@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING
 
-from ccc_hookspecs.config import PluginSettings
 from ccc_hookspecs.errors import SessionLockTimeout
 from ccc_hookspecs.specs import Host, hookimpl
-from ccc_hookspecs.values import Deferral, Headless, Outcome, TerminalLaunch, Tick
+from ccc_hookspecs.values import Deferral, Headless, TerminalLaunch, Tick
 from ccc_plugins.retire_stale.deferrals import DeferredRetirement
-from ccc_plugins.retire_stale.evidence.observer import Judgement
-from ccc_plugins.retire_stale.flow import Flow, is_gone
+from ccc_plugins.retire_stale.flow import Flow
+from ccc_plugins.retire_stale.identity import presence
 from ccc_plugins.retire_stale.plugin import plugin
-
-if TYPE_CHECKING:
-    from ccc_plugins.retire_stale.evidence.surroundings import View
 
 NAME = "retire_stale.terminal_launch"
 REASON = "a terminal opens on the session"
@@ -32,10 +27,7 @@ TERMINAL_START_SECONDS = 60.0
 LOOK_SECONDS = 0.2
 """Seconds between two looks while a launch waits for a busy headless."""
 
-
-def configure(settings: PluginSettings) -> None:
-    """Take the settings of `[plugins.retire_stale]`."""
-    plugin.configure(settings)
+configure = plugin.configure
 
 
 @hookimpl
@@ -45,69 +37,59 @@ def on_terminal_launch(ccc: Host, launch: TerminalLaunch) -> None:
     if headless is None or headless.engine != "claude" or not headless.owned:
         return
     flow = plugin.flow(ccc)
+    # A terminal launched before may have gone since; this one has its own time to start.
+    flow.deferrals.drop(headless, NAME)
     end = time.monotonic() + flow.settings.launch_wait_seconds
-    while (outcome := _retire(ccc, flow, headless, flow.settings.lock_seconds)) is not None:
-        if not isinstance(outcome, Deferral):
-            return
-        _remember(flow, outcome.headless, outcome.facts.signs)
+    while (signs := _signs_of_work(ccc, flow, headless)) and flow.settings.mode == "act":
+        flow.deferrals.add(headless, mechanism=NAME, reason=REASON, signs=signs)
         if time.monotonic() >= end:
             return
         time.sleep(LOOK_SECONDS)
-    _remember(flow, headless, ("the session is in use",))
+
+
+def _signs_of_work(ccc: Host, flow: Flow, headless: Headless) -> tuple[str, ...]:
+    """Try to retire it; what it is to be remembered with when it must be asked again, else nothing."""
+    try:
+        outcome = flow.retire_for_terminal(ccc, headless, mechanism=NAME, reason=REASON, lock_seconds=flow.settings.lock_seconds)
+    except SessionLockTimeout:
+        return ("the session is in use",)
+    return (outcome.facts.signs or (outcome.reason,)) if isinstance(outcome, Deferral) else ()
 
 
 @hookimpl
 def on_tick(ccc: Host, tick: Tick) -> None:
     """Retire what a launch had to leave, each as soon as it is idle."""
     flow = plugin.flow(ccc)
+    flow.begin(tick)
     deferred = flow.deferrals.all(NAME)
-    if not deferred:
-        return
-    agents = {(h.pid, h.session_id): h for h in ccc.headless_agents()}
+    agents = {h.pid: h for h in ccc.headless_agents()} if deferred else {}
     for deferral in deferred:
         try:
-            _honour(ccc, flow, deferral, agents.get((deferral.pid, deferral.session_id)), tick)
-        except Exception:
+            if _is_settled(ccc, flow, deferral, agents.get(deferral.pid)):
+                flow.deferrals.drop(deferral)
+        except SessionLockTimeout:
+            log.debug("session %s: in use, left to the next tick", deferral.session_id)
+        except Exception:  # one session must not keep the others from being looked at
             log.exception("the deferred retirement of session %s could not be looked at", deferral.session_id)
 
 
-def _honour(ccc: Host, flow: Flow, deferral: DeferredRetirement, headless: Headless | None, tick: Tick) -> None:
-    if headless is None or not deferral.is_of(headless):
-        flow.deferrals.drop(deferral)
-    elif headless.owned and _still_meant(ccc, flow, deferral, headless, tick):
-        outcome = _retire(ccc, flow, headless, 0, flow.view(tick))
-        if outcome is not None and not isinstance(outcome, Deferral):
-            flow.deferrals.drop(deferral)
-
-
-def _still_meant(ccc: Host, flow: Flow, deferral: DeferredRetirement, headless: Headless, tick: Tick) -> bool:
-    """Whether the terminal is there or has written; drops the deferral when neither."""
-    if time.time() - deferral.since < TERMINAL_START_SECONDS:
+def _is_settled(ccc: Host, flow: Flow, deferral: DeferredRetirement, headless: Headless | None) -> bool:
+    """Retire what was deferred if it can be; whether that is over and done with. Raises `SessionLockTimeout`."""
+    if headless is None:
+        # Another process of the host may know it.
+        return presence(deferral.pid, deferral.start_time) == "gone"
+    if not deferral.is_of(headless):
         return True
-    if flow.evidence.taken_over(ccc, headless, flow.view(tick)) or not flow.evidence.is_fresh(ccc, headless):
+    if not headless.owned:
+        return False
+    if not _still_meant(ccc, flow, deferral, headless):
+        log.debug("session %s: the terminal went away and wrote nothing; its headless is kept", deferral.session_id)
         return True
-    log.debug("session %s: the terminal went away and wrote nothing; its headless is kept", deferral.session_id)
-    flow.deferrals.drop(deferral)
-    return False
+    outcome = flow.retire_for_terminal(ccc, headless, mechanism=NAME, reason=REASON, lock_seconds=0, view=flow.view())
+    return not isinstance(outcome, Deferral)
 
 
-def _retire(ccc: Host, flow: Flow, headless: Headless, lock_seconds: float, view: View | None = None) -> Outcome | None:
-    """One try; None when the session's lock was taken."""
-    try:
-        with ccc.session_lock(headless.session_id, lock_seconds):
-            outcome = flow.retire(ccc, headless, mechanism=NAME, reason=REASON, wanted=_resumable, view=view)
-    except SessionLockTimeout:
-        return None
-    if is_gone(outcome):
-        flow.forget(headless)
-    return outcome
-
-
-def _resumable(judgement: Judgement) -> str | None:
-    """A terminal can only go on with what is on disk; what is busy may yet come to stand there."""
-    lost = judgement.idleness.verdict == "idle" and not judgement.on_disk
-    return "its history is not on disk" if lost else None
-
-
-def _remember(flow: Flow, headless: Headless, signs: tuple[str, ...]) -> None:
-    flow.deferrals.add(headless, mechanism=NAME, reason=REASON, signs=signs)
+def _still_meant(ccc: Host, flow: Flow, deferral: DeferredRetirement, headless: Headless) -> bool:
+    """Whether the terminal is there, may be starting, or has written."""
+    starting = time.time() - deferral.since < TERMINAL_START_SECONDS
+    return starting or flow.evidence.taken_over(ccc, headless, flow.view()) or not flow.evidence.is_fresh(ccc, headless)

@@ -6,26 +6,9 @@ The correctness backbone: it needs no dashboard, no earlier sighting and no save
 from __future__ import annotations
 
 import logging
-import threading
-import time
-from collections import OrderedDict
 
-from ccc_hookspecs.config import PluginSettings
-from ccc_hookspecs.signals import emit, headless_kept, injection_held
 from ccc_hookspecs.specs import Host, hookimpl
-from ccc_hookspecs.values import (
-    Decision,
-    Deferral,
-    Deliver,
-    Headless,
-    HeldInjection,
-    Hold,
-    Injection,
-    Kept,
-    Outcome,
-    Respawn,
-    RetirementFailure,
-)
+from ccc_hookspecs.values import Decision, Deferral, Deliver, Headless, Hold, Injection, Kept, Outcome, Respawn, RetirementFailure
 from ccc_plugins.retire_stale.evidence.observer import Judgement
 from ccc_plugins.retire_stale.flow import Flow, is_gone
 from ccc_plugins.retire_stale.judgement.decision import course
@@ -36,22 +19,29 @@ NAME = "retire_stale.use_time"
 
 log = logging.getLogger(__name__)
 
-
-def configure(settings: PluginSettings) -> None:
-    """Take the settings of `[plugins.retire_stale]`."""
-    plugin.configure(settings)
+configure = plugin.configure
 
 
 @hookimpl
 def pre_inject(ccc: Host, injection: Injection) -> Decision | None:
     """Deliver to a fresh headless; retire a stale one that is idle and have a fresh one started; hold while it is busy."""
-    if injection.headless.engine != "claude" or not injection.headless.owned:
+    headless = injection.headless
+    if headless.engine != "claude" or not headless.owned:
         return None
     flow = plugin.flow(ccc)
-    if flow.evidence.is_fresh(ccc, injection.headless):
-        holds.drop(injection)
-        return _first_input(ccc, flow, injection.headless)
-    return _decide(ccc, flow, injection)
+    flow.mend_stopped(headless)
+    seen = flow.evidence.attribution(ccc, headless)
+    if seen.verdict == "fresh":
+        flow.holds.drop(injection)
+        return _first_input(ccc, flow, headless)
+    try:
+        return _decide(ccc, flow, injection)
+    except Exception as error:
+        if seen.verdict != "stale" or flow.settings.mode == "shadow":
+            raise
+        # Raising counts as no answer, and the text would go to a process that is known to be stale.
+        log.exception("session %s could not be looked at", injection.session_id)
+        return _held(flow, injection, Hold(reason=f"{seen.reason}; not retired: {type(error).__name__}"))
 
 
 def _first_input(ccc: Host, flow: Flow, headless: Headless) -> Deliver | None:
@@ -65,99 +55,64 @@ def _first_input(ccc: Host, flow: Flow, headless: Headless) -> Deliver | None:
 def _decide(ccc: Host, flow: Flow, injection: Injection) -> Decision | None:
     judgement = flow.evidence.judge(ccc, injection.headless)
     way = course(judgement.attribution.verdict, judgement.idleness.verdict, resumable=judgement.resumable)
-    if way == "hold" and injection.overrule and judgement.resumable:
+    if way == "hold" and injection.overrule:
         way = "respawn"
-    if flow.settings.mode == "shadow" and way != "deliver":
-        _report_only(injection, judgement)
-        return None
-    if way == "respawn":
-        return _respawn(ccc, flow, injection, judgement)
-    return _hold(injection, judgement) if way == "hold" else _deliver_unproven(injection, judgement)
+    if way == "deliver" or flow.settings.mode == "shadow":
+        return _deliver(flow, injection, judgement, would_retire=way == "respawn")
+    return _respawn(ccc, flow, injection, judgement) if way == "respawn" else _hold(flow, injection, judgement)
+
+
+def _deliver(flow: Flow, injection: Injection, judgement: Judgement, *, would_retire: bool) -> Decision | None:
+    """To one that is not known to have seen everything, or that only shadow mode delivers to; and say so."""
+    shadow, seen = flow.settings.mode == "shadow", judgement.attribution
+    reason = f"{'shadow mode' if shadow else 'delivered although'}: {seen.verdict}: {seen.reason}"
+    kept = Kept(headless=injection.headless, mechanism=NAME, reason=reason, facts=judgement.facts(), would_retire=would_retire)
+    flow.reporter.report(kept)
+    return None if shadow else Deliver()
 
 
 def _respawn(ccc: Host, flow: Flow, injection: Injection, judgement: Judgement) -> Decision:
     overruled = frozenset(map(sign_kind, judgement.idleness.signs)) if injection.overrule else None
     reason = f"{judgement.attribution.verdict}: {judgement.attribution.reason}"
-    outcome = flow.retire(ccc, injection.headless, mechanism=NAME, reason=reason, wanted=_objection, overruled=overruled)
-    if is_gone(outcome):
-        holds.drop(injection)
-        given = flow.catch_up(ccc, injection.headless)
-        flow.forget(injection.headless)
-        return Respawn(reason=reason, catch_up=given.text if given else None, catch_up_turns=given.turns if given else ())
-    return _not_retired(injection, judgement, outcome)
+    wanted = _objection if overruled is None else _seen_everything
+    outcome = flow.retire(ccc, injection.headless, mechanism=NAME, reason=reason, wanted=wanted, overruled=overruled)
+    if not is_gone(outcome):
+        return _not_retired(flow, injection, judgement, outcome)
+    flow.holds.drop(injection)
+    given = flow.catch_up(ccc, injection.headless)
+    flow.forget(injection.headless)
+    return Respawn(reason=reason, catch_up=given.text if given else None, catch_up_turns=given.turns if given else ())
 
 
 def _objection(judgement: Judgement) -> str | None:
-    if judgement.attribution.verdict == "fresh":
-        return "it has seen everything by now"
-    return None if judgement.resumable else "its last turn is not on disk"
+    return _seen_everything(judgement) or (None if judgement.resumable else "its last turn is not on disk")
 
 
-def _not_retired(injection: Injection, judgement: Judgement, outcome: Outcome) -> Decision:
-    """The process lives: a stale one never gets the text, one that is not known to be stale does."""
+def _seen_everything(judgement: Judgement) -> str | None:
+    return "it has seen everything by now" if judgement.attribution.verdict == "fresh" else None
+
+
+def _not_retired(flow: Flow, injection: Injection, judgement: Judgement, outcome: Outcome) -> Decision:
+    """The process lives: one that was found stale never gets the text, unless it turned out to be fresh; any other does."""
     facts = outcome.facts or judgement.facts()
-    if facts.attribution != "stale" and not isinstance(outcome, RetirementFailure):
+    stale = facts.attribution == "stale" or (judgement.attribution.verdict == "stale" and facts.attribution != "fresh")
+    if not stale and not isinstance(outcome, RetirementFailure):
         return Deliver()
-    signs = facts.signs if isinstance(outcome, Deferral) else (outcome.reason,)
-    return _held(injection, f"{judgement.attribution.reason}; not retired: {outcome.reason}", signs, judgement)
+    signs = (facts.signs or (outcome.reason,)) if isinstance(outcome, Deferral) else (outcome.reason,)
+    reason = f"{judgement.attribution.reason}; not retired: {outcome.reason}"
+    return _held(flow, injection, Hold(reason=reason, signs=signs, lingering=judgement.idleness.lingering, cost=_cost(signs)))
 
 
-def _hold(injection: Injection, judgement: Judgement) -> Hold:
-    waits_for = judgement.idleness.signs if judgement.resumable else ("its last turn is not on disk", *judgement.idleness.signs)
-    return _held(injection, judgement.attribution.reason, waits_for, judgement)
+def _hold(flow: Flow, injection: Injection, judgement: Judgement) -> Hold:
+    signs = judgement.idleness.signs if judgement.resumable else ("its last turn is not on disk", *judgement.idleness.signs)
+    hold = Hold(reason=judgement.attribution.reason, signs=signs, lingering=judgement.idleness.lingering, cost=_cost(signs))
+    return _held(flow, injection, hold)
 
 
-def _held(injection: Injection, reason: str, signs: tuple[str, ...], judgement: Judgement) -> Hold:
-    cost = "overruling ends the headless with what it still does: " + "; ".join(signs)
-    hold = Hold(reason=reason, signs=signs, lingering=judgement.idleness.lingering, cost=cost)
-    holds.keep(injection, hold)
+def _held(flow: Flow, injection: Injection, hold: Hold) -> Hold:
+    flow.holds.keep(injection, hold, mechanism=NAME)
     return hold
 
 
-def _deliver_unproven(injection: Injection, judgement: Judgement) -> Deliver:
-    reason = f"delivered although {judgement.attribution.verdict}: {judgement.attribution.reason}"
-    _say_kept(injection, judgement, reason)
-    return Deliver()
-
-
-def _report_only(injection: Injection, judgement: Judgement) -> None:
-    would = judgement.idleness.verdict == "idle"
-    _say_kept(injection, judgement, f"shadow mode: {judgement.attribution.verdict}: {judgement.attribution.reason}", would_retire=would)
-
-
-def _say_kept(injection: Injection, judgement: Judgement, reason: str, *, would_retire: bool = False) -> None:
-    extra = {"ccc_session": injection.session_id, "ccc_mechanism": NAME, "ccc_reason": reason}
-    log.info("session %s: %s; %s", injection.session_id, reason, "; ".join(judgement.idleness.signs), extra=extra)
-    kept = Kept(headless=injection.headless, mechanism=NAME, reason=reason, facts=judgement.facts(), would_retire=would_retire)
-    emit(headless_kept, NAME, kept)
-
-
-class Holds:
-    """The injections held back, so that each is said when it begins and when its signs change. In memory, bounded."""
-
-    def __init__(self, remembered: int = 4096) -> None:
-        self._lock = threading.Lock()
-        self._remembered = remembered
-        self._held: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
-
-    def keep(self, injection: Injection, hold: Hold) -> None:
-        """Note a hold, log it and send `injection_held` when it is news."""
-        kinds = tuple(map(sign_kind, hold.signs))
-        with self._lock:
-            since, before = self._held.pop(injection.message_id, (time.time(), None))
-            self._held[injection.message_id] = since, kinds
-            if len(self._held) > self._remembered:
-                self._held.popitem(last=False)
-        if before != kinds:
-            extra = {"ccc_session": injection.session_id, "ccc_mechanism": NAME, "ccc_reason": hold.reason}
-            log.info("session %s: held: %s; waits for: %s", injection.session_id, hold.reason, "; ".join(hold.signs), extra=extra)
-            event = HeldInjection(session_id=injection.session_id, message_id=injection.message_id, hold=hold, since=since)
-            emit(injection_held, NAME, event)
-
-    def drop(self, injection: Injection) -> None:
-        """This one is held no more."""
-        with self._lock:
-            self._held.pop(injection.message_id, None)
-
-
-holds = Holds()
+def _cost(signs: tuple[str, ...]) -> str:
+    return "overruling ends the headless with what it still does: " + "; ".join(signs)
