@@ -179,6 +179,7 @@ class Observer:
             registered=around.registered,
             queued=self._queued(),
             unanswered=self._unanswered(),
+            quiet=None if self._files.log.written_at is None else around.now - self._files.log.written_at,
             noticed=self._files.transcript.intake.noticed if self._files.transcript is not None else frozenset(),
             subagents=around.subagents,
             silent=self._files.went_on and around.others is False,

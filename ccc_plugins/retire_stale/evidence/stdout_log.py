@@ -30,6 +30,11 @@ class StdoutLog:
         return None if self._follower is None or self._follower.size < 0 else self._follower.size
 
     @property
+    def written_at(self) -> float | None:
+        """When it was last written to, in epoch seconds, as last seen."""
+        return None if self._follower is None or self._follower.mtime_ns < 0 else self._follower.mtime_ns / 1e9
+
+    @property
     def offset(self) -> int:
         """Bytes up to which it was read."""
         return 0 if self._follower is None else self._follower.offset

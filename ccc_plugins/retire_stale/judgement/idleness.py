@@ -36,8 +36,8 @@ class IdlenessFacts:
     the FIFO. `tools`: running tool processes, each described. `children`: how many live children of any kind. `registry_status`: of
     its record in the live-session registry. `registered`: whether it has one. `queued`: inputs the transcript shows enqueued
     and not taken. `unanswered`: the last input that was taken shows no outcome. `noticed`: tasks whose end the transcript tells.
-    `subagents`: a subagent's file grew since the last look. `silent`: the transcript goes on, the log does not, and nobody else is alive
-    on the session. `computing`: it used more than a trace of CPU between two looks.
+    `quiet`: seconds since the log was last written to. `subagents`: a subagent's file grew since the last look. `silent`: the transcript
+    goes on, the log does not, and nobody else is alive on the session. `computing`: it used more than a trace of CPU between two looks.
     """
 
     now: float
@@ -53,6 +53,7 @@ class IdlenessFacts:
     queued: int = 0
     unanswered: bool = False
     noticed: Set[str] = frozenset()
+    quiet: float | None = None
     subagents: bool = False
     silent: bool = False
     computing: bool | None = None
@@ -105,6 +106,8 @@ def _work(facts: IdlenessFacts) -> Iterator[str]:
         yield f"session state {stream.state}"
     elif stream.begun and not stream.ended:
         yield "start-up not finished"
+    if stream.ended_tasks and stream.turn is None and (facts.quiet is None or abs(facts.quiet) < _NOTICE_COMES):
+        yield "a background task ended, its notice is to come"
     if facts.children and not stream.ended:
         yield f"start-up not finished: {facts.children} child processes"
     for key, subtype in stream.requests.items():
@@ -135,6 +138,8 @@ def _lingering(facts: IdlenessFacts) -> Iterator[str]:
             yield f"{alarm.kind} armed for {max(0.0, alarm.due - facts.now):.0f} s more"
 
 
+_NOTICE_COMES = 10.0
+"""Seconds within which the end of a background task begins a turn: measured 10 to 70 ms. By a clock that was set back it is long ago."""
 _ALARM_GRACE = 120.0
 """Seconds after its time until a wake-up that began no turn counts as passed: it waits for the next full minute."""
 

@@ -17,6 +17,8 @@ from ccc_plugins.retire_stale.judgement.entries import seconds
 
 _FIRST = 16
 _FINISHED_TASK = frozenset({"completed", "failed", "killed", "stopped", "cancelled", "canceled", "error"})
+_TOLD = frozenset({"completed", "failed"})
+"""Ends of a background task that its process tells the model in a turn of their own."""
 _OPEN_COMMAND = frozenset({"queued", "started"})
 _AGENTS = frozenset({"Task", "Agent"})
 _ENDING = frozenset({"TaskStop", "KillShell"})
@@ -38,9 +40,10 @@ class Stream:
     is open, or None. `begun`: something was ever begun. `ended`: a turn or the start-up ever ended. `state`: the last reported
     session state. `commands`: inputs that the process reported and did not finish. `finished`: inputs that it did finish.
     `mentioned`: inputs that an event named. `lifecycle`: it reports commands. `tasks`: open tasks by id. `reports_tasks`: it reports them
-    by events; of a release that does not, background agents are known from the results of their calls. `requests`: questions to the
-    host that have no answer. `alarms`: armed wake-ups and jobs. `last_answer`: `uuid` and `message.id` of the latest answer on the main
-    chain. `compactions`: how many it reported. `first_ids`: the first own ids. `new_ids`: own ids since `take_ids`.
+    by events; of a release that does not, background agents are known from the results of their calls. `ended_tasks`: those that ended
+    by themselves since the last turn began: their notice begins one. `requests`: questions to the host that have no answer. `alarms`:
+    armed wake-ups and jobs. `last_answer`: `uuid` and `message.id` of the latest answer on the main chain. `compactions`: how many it
+    reported. `first_ids`: the first own ids. `new_ids`: own ids since `take_ids`.
     """
 
     session_ids: list[str] = field(default_factory=list)
@@ -55,6 +58,7 @@ class Stream:
     mentioned: set[str] = field(default_factory=set)
     tasks: dict[str, str] = field(default_factory=dict)
     reports_tasks: bool = False
+    ended_tasks: set[str] = field(default_factory=set)
     requests: dict[str, str] = field(default_factory=dict)
     alarms: dict[str, Alarm] = field(default_factory=dict)
     last_answer: tuple[str | None, str | None] | None = None
@@ -174,6 +178,8 @@ class Stream:
             self._agent(result)
         elif result.name in _ENDING and not result.failed:
             self._end_task(str(result.given.get("task_id") or result.given.get("shell_id")))
+        if not result.text.startswith(_LAUNCHED):
+            self._settle_call(result.id)
         elif result.name in _AWAITING and any(status in _FINISHED_TASK for status in _STATUS.findall(result.text[:400])):
             self._end_task(str(result.given.get("task_id") or result.given.get("agentId")))
 
@@ -191,7 +197,13 @@ class Stream:
         for key in [key for key, (used, background) in self._task_calls.items() if used == call and not background]:
             self._end_task(key)
 
+    def _settle_call(self, call: str) -> None:
+        """A task that ended before its call's result was one that the turn waited for: no notice comes."""
+        for key in [key for key in self.ended_tasks if self._task_calls.get(key, ("", False))[0] == call]:
+            self._end_task(key)
+
     def _end_task(self, key: str) -> None:
+        self.ended_tasks.discard(key)
         self.tasks.pop(key, None)
         self._task_calls.pop(key, None)
 
@@ -199,6 +211,7 @@ class Stream:
         match event.get("subtype"):
             case "init":
                 self._open("a turn began, no result since")
+                self.ended_tasks.clear()
             case "status" if event.get("status"):
                 self._open(f"status {event['status']}")
             case "compact_boundary":
@@ -226,13 +239,18 @@ class Stream:
         tasks = event.get("tasks")
         self.reports_tasks = True
         if isinstance(tasks, list):
-            self.tasks = {str(t.get("task_id")): str(t.get("task_type")) for t in tasks if isinstance(t, Mapping)}
+            listed = {str(t.get("task_id")): str(t.get("task_type")) for t in tasks if isinstance(t, Mapping)}
+            self.ended_tasks.update(key for key in self.tasks if key not in listed)
+            self.tasks = listed
 
     def _task(self, event: Mapping[str, Any]) -> None:
         key, patch = str(event.get("task_id")), event.get("patch")
         self.reports_tasks = True
         status = patch.get("status") if isinstance(patch, Mapping) else event.get("status")
-        if status in _FINISHED_TASK:
+        if status in _TOLD and (key in self.tasks or key in self.ended_tasks):
+            self.tasks.pop(key, None)
+            self.ended_tasks.add(key)
+        elif status in _FINISHED_TASK:
             self._end_task(key)
         elif event.get("subtype") == "task_started":
             self.tasks[key] = str(event.get("task_type"))
