@@ -56,12 +56,6 @@ class Delivery:
             while self._step(session_id):
                 pass
 
-    def look(self, session_id: str, lock_seconds: float) -> None:
-        """Settle what was written; plugins are not asked, and what is held stays held. Raises `SessionLockTimeout`."""
-        with self._host.session_lock(session_id, lock_seconds):
-            for message in self._store.outbox.open_of(session_id):
-                self._settling.settle(message)
-
     def _step(self, session_id: str) -> bool:
         """Take the first message that is not done with one step on; True when there may be another step."""
         messages = self._store.outbox.open_of(session_id)
@@ -228,12 +222,16 @@ class Delivery:
     # --- into a terminal
 
     def _type(self, session: Session, message: Message, terminal: Terminal) -> bool:
-        """Give the message to the terminal that has the session, or wait until that is gone."""
+        """Give the message to the terminal that has the session, or wait until that can take it or is gone."""
         self._heard.forget()
         pane = terminal.typable_pane()
+        if message.text.lstrip().startswith("/"):
+            return self._wait_for(terminal, message, "a terminal has the session open, and slash commands may open a dialog there")
+        if terminal.status != "idle":
+            # In a dialog the keys would be an answer.
+            return self._wait_for(terminal, message, f"the terminal that has the session open says that it is {terminal.status}")
         if pane is None:
-            reason = "a terminal outside tmux, or one that is not in the foreground, has the session open"
-            return self._hold(message, Hold(reason=reason, signs=(f"terminal {terminal.pid}",), lingering=True, cost=_TAKEN_OVER))
+            return self._wait_for(terminal, message, "a terminal outside tmux, or not in its foreground, has the session open")
         self._checkpoint("intend")
         offset = session_transcript_size(session)
         message = self._store.outbox.intend_typed(message, terminal.key, transcript_offset=offset)
@@ -241,7 +239,9 @@ class Delivery:
         try:
             pane.type(typable(message.text))
         except TmuxError as error:
-            hold = Hold(reason=str(error), signs=(f"terminal {terminal.pid}",), lingering=True, cost=_TAKEN_OVER)
-            return self._hold(self._store.outbox.requeue(message, str(error), counts=False), hold)
+            return self._wait_for(terminal, self._store.outbox.requeue(message, str(error), counts=False), str(error))
         self._store.outbox.wrote(message)
         return True
+
+    def _wait_for(self, terminal: Terminal, message: Message, reason: str) -> bool:
+        return self._hold(message, Hold(reason=reason, signs=(f"terminal {terminal.pid}",), lingering=True, cost=_TAKEN_OVER))

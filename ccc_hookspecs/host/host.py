@@ -31,6 +31,9 @@ CLAUDE_VARIABLE: Final = "CCC_HOST_CLAUDE"
 LOCK_SECONDS: Final = 30.0
 """How long to wait for a session that another process of the host is at; a retirement may take so long."""
 
+FORGET_SECONDS: Final = 3600.0
+"""How often what nothing needs any more is dropped."""
+
 
 class EmbeddedHost:
     """Drives Claude Code sessions headless, and calls the plugins of `manager` on the way. Implements `ccc_hookspecs.Host`.
@@ -45,6 +48,7 @@ class EmbeddedHost:
     def __init__(self, state_dir: Path | None = None, *, manager: PluginManager | None = None, claude: str | None = None) -> None:
         self.store = Store(state_dir or default_state_dir())
         self.manager = manager or PluginManager()
+        self._forgot = -FORGET_SECONDS
         self._claude = claude or os.environ.get(CLAUDE_VARIABLE) or None
         self.agents = Agents(self.store, self.checkpoint, claude=self._claude)
         self._delivery = Delivery(self, self.store, self.agents, self.manager, self.checkpoint)
@@ -156,10 +160,6 @@ class EmbeddedHost:
             first.setdefault(message.session_id, message)
         return {session_id for session_id, message in first.items() if message.state in ("queued", "written")}
 
-    def look(self, session_id: str, *, lock_seconds: float = 0.0) -> bool:
-        """Only settle what was written in a session: plugins are not asked. False as for `drive`."""
-        return self._locked(self._delivery.look, session_id, lock_seconds)
-
     def _locked(self, act: Callable[[str, float], None], session_id: str, lock_seconds: float) -> bool:
         try:
             act(session_id, lock_seconds)
@@ -193,7 +193,9 @@ class EmbeddedHost:
         for head in self.store.heads.all_live():
             if head.pid is None or presence(head.pid, head.start_time) == "gone":
                 self._locked(self._look_after, head.session_id, 0.0)
-        self.agents.forget_old()
+        if time.monotonic() - self._forgot >= FORGET_SECONDS:
+            self._forgot = time.monotonic()
+            self.agents.forget_old()
 
     def _look_after(self, session_id: str, lock_seconds: float) -> None:
         with self.session_lock(session_id, lock_seconds):

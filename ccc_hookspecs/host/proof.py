@@ -10,13 +10,16 @@ That it is in a process's own queue (lifecycle `queued` or `started`, the `init`
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from ccc_hookspecs.claude.jsonl import JsonlFollower, parse
 from ccc_hookspecs.host.records import Head, Message
 from ccc_hookspecs.host.tmux import typable
+
+_PASTE: Final = re.compile(r"</?pasted_content[^>]*>")
 
 
 class Watch:
@@ -98,8 +101,8 @@ class Watch:
 
 
 def squeezed(text: str) -> str:
-    """A text without what a terminal's input field may change: its white space."""
-    return "".join(text.split())
+    """A text without what a terminal's input field may change: its white space, and what marks a paste (2.1.332)."""
+    return "".join(_PASTE.sub("", text).split())
 
 
 def _text(content: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable
@@ -10,8 +11,11 @@ from typing import Any, Final
 from blinker import NamedSignal
 
 from ccc_hookspecs import signals
+from ccc_hookspecs.host.errors import HostError
 from ccc_hookspecs.host.host import EmbeddedHost
 from ccc_hookspecs.ticker import Ticker
+
+log = logging.getLogger(__name__)
 
 PUMP_SECONDS: Final = 0.25
 """How often the outbox is looked at. What is held is asked about at each tick only."""
@@ -92,6 +96,14 @@ def pump(host: EmbeddedHost, stop: threading.Event) -> None:
             seen, active, pause, due = now, host.active(), PUMP_SECONDS, 0.0
         if time.monotonic() >= due:
             for session_id in active:
-                host.drive(session_id, lock_seconds=0.0)
+                _drive(host, session_id)
             pause = min(pause * 1.5, SLOWEST_SECONDS)
             due = time.monotonic() + pause
+
+
+def _drive(host: EmbeddedHost, session_id: str) -> None:
+    try:
+        host.drive(session_id, lock_seconds=0.0)
+    except HostError:
+        # A full disk or the like passes; what is kept stays kept, and is taken on at the next look.
+        log.exception("session %s could not be driven", session_id, extra={"ccc_session": session_id})

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from ccc_hookspecs.host.delivery import STUCK_SECONDS
 from ccc_hookspecs.host.errors import ExitCode
 from ccc_hookspecs.host.host import EmbeddedHost
 from ccc_hookspecs.host.output import Output
@@ -58,13 +60,19 @@ def leave(output: Output, message: Message) -> ExitCode:
 
 
 def tell_cost(host: EmbeddedHost, output: Output, session_id: str) -> bool:
-    """Say what the session's first message waits for and what it costs not to; False when it waits for nothing."""
+    """Say what the session's first message waits for and what it costs not to wait; False when it waits for nothing yet."""
     first = next(iter(host.store.outbox.open_of(session_id)), None)
-    if first is None or first.state not in ("held", "written"):
+    if first is None:
         return False
-    if first.hold is not None:
+    if first.state == "held" and first.hold is not None:
         output.note(f"held: {first.hold.reason}")
         output.note(f"overruled; the cost: {first.hold.cost or 'what it waits for is not waited for'}")
+        return True
+    waited = time.time() - (first.written_at or time.time())
+    if first.state != "written" or first.terminal is not None or waited < STUCK_SECONDS:
+        return False
+    output.note(f"a process was given message {first.message_id} {waited:.0f} s ago and does not take it")
+    output.note("overruled; the cost: that process is ended with whatever it does")
     return True
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ccc_hookspecs.claude.registry import RegistryRecord, read_registry
 from ccc_hookspecs.host.liveness import presence
@@ -15,10 +15,11 @@ from ccc_hookspecs.processes import start_time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terminal:
-    """A live interactive `claude` on a session."""
+    """A live interactive `claude` on a session. `status`: what it says of itself (`idle`, `busy`, `waiting`, ...), or None."""
 
     pid: int
     start_time: float
+    status: str | None = field(default=None, compare=False)
 
     @property
     def key(self) -> str:
@@ -55,7 +56,7 @@ def _live(record: RegistryRecord) -> Terminal | None:
     started = start_time(record.pid)
     if record.entrypoint != "cli" or started is None or not record.identifies(record.pid, started):
         return None
-    terminal = Terminal(pid=record.pid, start_time=started)
+    terminal = Terminal(pid=record.pid, start_time=started, status=record.status)
     return terminal if terminal.alive else None
 
 

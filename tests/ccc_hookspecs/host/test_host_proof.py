@@ -192,6 +192,14 @@ def test_a_typed_text_is_proven_by_a_record_of_the_same_words(files: Files) -> N
     assert watch.look() is not None
 
 
+def test_a_long_typed_text_is_proven_although_it_is_marked_as_a_paste(files: Files) -> None:
+    """2.1.332 puts tags around what comes in faster than anybody types."""
+    watch = files.watch("long words", terminal="1/1.0")
+    content = '\n\n<pasted_content id="b07d">\nlong words \n</pasted_content>\n'
+    files.records({"type": "user", "uuid": "t", "message": {"role": "user", "content": content}})
+    assert watch.look() is not None
+
+
 def test_a_text_typed_mid_turn_is_proven_by_its_attachment(files: Files) -> None:
     watch = files.watch("two words", terminal="1/1.0")
     files.records({"type": "attachment", "uuid": "a", "attachment": {"type": "queued_command", "prompt": "two words", "source_uuid": "t"}})

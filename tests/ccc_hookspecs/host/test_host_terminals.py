@@ -93,6 +93,30 @@ def test_a_stopped_terminal_is_not_typed_into(world: World, tmux: Tmux) -> None:
     world.until(host, held)
 
 
+@needs_tmux
+def test_a_terminal_that_is_not_idle_is_not_typed_into(world: World, tmux: Tmux) -> None:
+    """It may show a question, and the keys would be an answer; the text goes in once it is idle."""
+    session = resumable(world)
+    tmux.terminal(session)
+    tmux.run("send-keys", "SLOW 2", "Enter")
+    wait_until(lambda: (terminal_on(session) or Terminal(pid=1, start_time=0.0)).status == "busy", "busy")
+    host = world.host()
+    held = host.send(session.session_id, "second")
+    assert held.hold is not None
+    assert "busy" in held.hold.reason
+    assert world.until(host, held).proof == "taken by the terminal"
+
+
+@needs_tmux
+def test_slash_commands_are_not_typed(world: World, tmux: Tmux) -> None:
+    """In a terminal some open a dialog, in which the next text would be keys."""
+    session = resumable(world)
+    tmux.terminal(session)
+    held = world.host().send(session.session_id, "/cost")
+    assert held.hold is not None
+    assert "/cost" not in tmux.screen()
+
+
 def test_a_text_waits_for_a_terminal_outside_tmux(world: World, captured_signals: CapturedSignals) -> None:
     """It says which, and is delivered in order once the terminal has gone, to a process that knows its turns."""
     session = resumable(world)
