@@ -88,6 +88,7 @@ class Attachment:
 
     def _put_in_place(self, engine_host: Any) -> None:
         self.host.records.sweep()
+        self.host.debts.sweep()
         self._notices.connect()
         for name, wrapper in self._wrappers().items():
             self._patches.wrap(self.server, name, wrapper)

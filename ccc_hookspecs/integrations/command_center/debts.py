@@ -6,16 +6,22 @@ it knows of no catch-up; both are kept here, one small file a session.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import logging
 import os
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from ccc_hookspecs.values import Headless
 
 log = logging.getLogger(__name__)
+
+KEPT_SECONDS: Final = 90 * 86400.0
+"""How long a session may be left alone before what it is owed is forgotten; by then the transcript still tells what it lacks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +93,12 @@ class Debts:
         self._unwritten.pop(session_id, None)
         self._path(session_id).unlink(missing_ok=True)
 
-    def sessions(self) -> tuple[str, ...]:
-        """Every session that is owed something, in no order."""
-        return tuple({*self._unwritten, *(path.stem for path in self._folder.glob("*.json"))})
+    def sweep(self) -> None:
+        """Forget debts that nobody came for in a long time; to be called once at start."""
+        for path in self._folder.glob("*"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > KEPT_SECONDS:
+                    path.unlink()
 
     def _write(self, path: Path, debt: Debt) -> None:
         temporary = path.with_suffix(f".{os.getpid()}.tmp")

@@ -113,6 +113,18 @@ def test_the_one_line_import_does_the_same(checkout: Path, tmp_path: Path) -> No
     assert said2 == [{"who": "worker", "attached": True}]
 
 
+def test_the_one_line_may_stand_in_python_s_own_start(checkout: Path, tmp_path: Path) -> None:
+    """The line in a `.pth` file, or in a `sitecustomize` of one's own, reaches every CCC process of that Python."""
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "sitecustomize.py").write_text(
+        f"import sys; sys.path.append({str(ROOT)!r})\nimport ccc_hookspecs.integrations.command_center.auto"
+    )
+    for program in ("server.py", "ccc_worker.py"):
+        (said,), _ = started([sys.executable, str(checkout / program)], tmp_path, PYTHONPATH=str(own))
+        assert said["attached"] is True
+
+
 def test_a_ccc_of_another_shape_runs_on(checkout: Path, tmp_path: Path) -> None:
     """One clear error on stderr names what is missing; CCC is not stopped."""
     (said,), errors = started(through_run(sys.executable, str(checkout / "server.py")), tmp_path, STANDIN="broken")

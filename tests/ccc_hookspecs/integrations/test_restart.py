@@ -75,7 +75,7 @@ def test_what_a_session_is_owed_survives_a_restart(home: Home, ccc: Ccc) -> None
     again = home.restart(ccc)
     assert again.delivered(session_id, "second") == ["lacked", "second"]
     assert [one[-1] for one in again.texts(session_id)] == ["first", "second"]
-    assert again.attachment.host.debts.sessions() == ()
+    assert again.attachment.host.debts.get(session_id) is None
 
 
 def test_spawns_from_before_the_plugins_are_judged_too(home: Home) -> None:
@@ -164,6 +164,17 @@ def test_what_was_owed_in_a_file_that_cannot_be_read_is_forgotten(ccc: Ccc) -> N
     assert debts.get(session_id) is None
     ccc.server._inject_text_into_session(session_id, "second")
     assert ccc.heard(session_id, "second") == ["second"]
+
+
+def test_debts_that_nobody_came_for_are_forgotten(home: Home, ccc: Ccc) -> None:
+    """A state directory does not fill up with sessions that were given up."""
+    debts = ccc.attachment.host.debts
+    old, young = "0b66f575-6a40-4785-b5a5-0581958b7040", "7713fc42-3b60-46cb-a3fb-0fcfcfc4e913"
+    for session_id in (old, young):
+        debts.put(session_id, Debt(reason="stale", mechanism="m"))
+    os.utime(ccc.attachment.host.state_dir / "owed" / f"{old}.json", (1.0, 1.0))
+    again = home.restart(ccc).attachment.host.debts
+    assert (again.get(old), again.get(young)) == (None, debts.get(young))
 
 
 def test_nobody_else_may_read_what_is_kept(ccc: Ccc) -> None:
