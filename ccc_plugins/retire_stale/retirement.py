@@ -126,9 +126,11 @@ class _Ladder:
             if self._process.wait_exit(SETTLE_LOOK_SECONDS):
                 return self._exited()
             if time.monotonic() >= end:
-                late = self._order.may_wait()
-                return self._deferral("the transcript does not hold yet what the log shows") if late else None
+                return self._unsettled()
         return None
+
+    def _unsettled(self) -> Deferral | None:
+        return self._deferral("the transcript does not hold yet what the log shows") if self._order.may_wait() else None
 
     # --- with the intent recorded
 
@@ -193,6 +195,9 @@ class _Ladder:
                 return self._exited() if self._process.wait_exit(0) else self._deferral("it could not be stopped for a second look")
             self._enter("rejudge")
             if (outcome := self._look()) is not None:
+                return outcome
+            # A turn may have come and gone since the wait, or another program may have continued the process.
+            if not self._order.is_settled() and (outcome := self._unsettled()) is not None:
                 return outcome
             if not self._process.stopped():
                 return self._exited() if self._process.wait_exit(0) else self._deferral("it was continued during the second look")

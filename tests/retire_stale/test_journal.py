@@ -55,6 +55,7 @@ def test_intent_and_its_end_are_kept_whole(journal: Journal) -> None:
         ("kept", "rejudge", False),
         ("exited", "freeze", False),
         ("interrupted", "rejudge", False),
+        ("interrupted", "terminate", True),
     ],
 )
 def test_exit_is_ours_only_when_we_may_have_ended_it(journal: Journal, outcome: Ending | None, rung: Rung, ours: bool) -> None:

@@ -98,11 +98,11 @@ def test_waits_until_the_transcript_holds_what_the_log_shows(lab: Lab) -> None:
 
     def settled() -> bool:
         states.append(fake.state())
-        return len(states) == 4
+        return len(states) >= 4
 
     assert isinstance(lab.retire(fake.headless, settled=settled), Retirement)
-    assert len(states) == 4
-    assert "stopped" not in states
+    assert len(states) == 5
+    assert "stopped" not in states[:4]
     assert not fake.alive
 
 
@@ -170,6 +170,17 @@ def test_shadow_mode_says_no_more_than_would_happen(lab: Lab) -> None:
     fake = lab.fake()
     lab.settings = Settings(mode="shadow")
     assert isinstance(lab.retire(fake.headless, "busy"), Deferral)
+
+
+def test_shadow_mode_releases_nothing(lab: Lab) -> None:
+    """In shadow mode a process that has exited is left for its host to find."""
+    fake = lab.fake()
+    fake.kill_unreaped()
+    lab.settings = Settings(mode="shadow")
+    outcome = lab.retire(fake.headless)
+    assert isinstance(outcome, Kept)
+    assert not is_gone(outcome)
+    assert lab.host.gone == []
 
 
 def test_process_that_cannot_be_stopped_is_let_go(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,9 +109,14 @@ def test_exit_during_the_last_stop_is_no_failure(impatient: Lab, monkeypatch: py
     """A process that exits just as it is stopped for the last look is retired by its SIGTERM."""
     fake = impatient.fake("--ignore-term")
     really, first = Handle.wait_stopped, iter([True])
-    monkeypatch.setattr(
-        Handle, "wait_stopped", lambda self, seconds: really(self, seconds) if next(first, False) else bool(fake.kill_unreaped())
-    )
+
+    def wait_stopped(self: Handle, seconds: float) -> bool:
+        if next(first, False):
+            return really(self, seconds)
+        fake.kill_unreaped()
+        return False
+
+    monkeypatch.setattr(Handle, "wait_stopped", wait_stopped)
     outcome = impatient.retire(fake.headless)
     assert isinstance(outcome, Retirement)
     assert not fake.alive
