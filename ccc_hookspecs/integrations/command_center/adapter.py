@@ -59,7 +59,9 @@ class CommandCenterHost:
     def session_lock(self, session_id: str, timeout: float) -> Iterator[None]:
         """A lock file in the state directory. Raises `SessionLockTimeout`."""
         # One object a session: it counts the entries of each thread, and threads exclude each other as processes do.
-        lock = self._lock_files.setdefault(session_id, filelock.FileLock(self._locks / f"{session_id}.lock", mode=0o600))
+        lock = self._lock_files.get(session_id)
+        if lock is None:
+            lock = self._lock_files.setdefault(session_id, filelock.FileLock(self._locks / f"{session_id}.lock", mode=0o600))
         try:
             lock.acquire(timeout=timeout)
         except filelock.Timeout as error:
