@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass, field, replace
 
 from ccc_hookspecs.integrations.command_center.attempts import Entry
+from ccc_hookspecs.integrations.command_center.spawns import pid_of
+from ccc_hookspecs.processes import start_time
 from ccc_hookspecs.values import Headless, Hold
 
 
@@ -33,7 +35,7 @@ class Holds:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._held: dict[int, Held] = {}
-        self._deferred: set[int] = set()
+        self._deferred: dict[int, float | None] = {}
 
     def hold(self, entry: Entry, headless: Headless, text: str, message_id: str, hold: Hold) -> Held | None:
         """Note a hold. Returns it when it is new or waits for something else than before, None when nothing changed."""
@@ -50,25 +52,30 @@ class Holds:
         with self._lock:
             return self._held.pop(pid, None)
 
-    def defer(self, pid: int) -> None:
+    def defer(self, headless: Headless) -> None:
         """A mechanism waits for this process to become idle."""
         with self._lock:
-            self._deferred.add(pid)
+            self._deferred[headless.pid] = headless.start_time
 
     def undefer(self, pid: int) -> None:
         """No mechanism waits for this process any more."""
         with self._lock:
-            self._deferred.discard(pid)
+            self._deferred.pop(pid, None)
 
     def forget(self, pid: int) -> None:
         """This process is gone."""
         self.end(pid)
         self.undefer(pid)
 
-    def busy(self, pid: object) -> bool:
-        """True when a text is held for this process, or a mechanism waits for it."""
+    def busy(self, entry: Entry) -> bool:
+        """True when a text is held for this row's process, or a mechanism waits for it."""
+        pid = pid_of(entry)
         with self._lock:
-            return pid in self._held or pid in self._deferred
+            held, deferred = self._held.get(pid or 0), self._deferred.get(pid or 0)
+        if held is not None and held.entry is entry:
+            return True
+        # The process that a mechanism waited for may have ended by itself, and the pid be another's by now.
+        return deferred is not None and pid is not None and start_time(pid) == deferred
 
     def of_session(self, session_id: str) -> Held | None:
         """The hold of this session, if any."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from types import ModuleType
 
 from ccc_hookspecs.errors import SessionLockTimeout
@@ -43,6 +44,14 @@ class Judge:
     def must_wait(self, session_id: str) -> bool:
         """True when texts of this session are queued because of us, so that a new one must not overtake them."""
         return self._host.debts.get(session_id) is not None and self._queue.pending(session_id)
+
+    def wait_for_lock(self, entry: Entry, text: str) -> Hold:
+        """A text whose session's lock was not to be had: CCC must not end the process that somebody works on, and the text waits."""
+        headless, hold = self._host.headless(entry), Hold(reason="another part of CCC works on this session")
+        if headless is not None:
+            injection = Injection(session_id=headless.session_id, text=text, message_id=str(uuid.uuid4()), headless=headless)
+            self._hold(entry, headless, injection, hold)
+        return hold
 
     def ask_again(self) -> None:
         """Ask about every held text once more; CCC's queue delivers those whose hold has ended."""

@@ -54,11 +54,13 @@ class Notices:
 
     def _deferred(self, mechanism: str, event: Deferral) -> None:
         if self._mine(event.headless):
-            self._holds.defer(event.headless.pid)
+            self._host.reasons.pop(event.headless.pid, None)
+            self._holds.defer(event.headless)
             self._log("DEFER", mechanism, event.headless, f"{event.reason}; busy: {', '.join(event.facts.signs)}")
 
     def _kept(self, mechanism: str, event: Kept) -> None:
         if self._mine(event.headless):
+            self._host.reasons.pop(event.headless.pid, None)
             self._holds.undefer(event.headless.pid)
             if event.would_retire:
                 self._log("WOULD", mechanism, event.headless, event.reason)

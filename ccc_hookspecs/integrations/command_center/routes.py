@@ -142,7 +142,7 @@ class Checks:
         """`_headless_turn_in_progress`: also true while a text is held for the process; false once it was retired."""
         if self._host.gone(entry):
             return False
-        return (isinstance(entry, dict) and self._holds.busy(entry.get("pid"))) or bool(original(entry))
+        return (isinstance(entry, dict) and self._holds.busy(entry)) or bool(original(entry))
 
     def retire(self, original: Function, entry: Any, *, terminate: bool = False, reason: Any = None, caller: Any = None) -> None:
         """`_retire_unresponsive_spawn_entry`: nothing is left to do, and no pid to signal, for a process that was retired."""

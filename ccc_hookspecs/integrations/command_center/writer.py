@@ -74,18 +74,16 @@ class Writer:
         """`_write_stream_json_user_message`: as it, but False without a byte written when the plugins hold or refuse the text."""
         if not isinstance(target, dict) or engine_of(target) != "claude" or pid_of(target) is None:
             return bool(original(target, text, timeout=timeout))
-        fresh = not self._host.listed(target) and not self._host.gone(target)
-        line = _Line(target, None, self._attempts.current or Attempt(), fresh=fresh)
-        if line.fresh:
-            self._host.note(target, start_time(target["pid"]), line.attempt.transcript_size)
-        line.session_id = self._host.session_of(target)
+        line = self._prepared(target)
+        if line is None:
+            return bool(original(target, text, timeout=timeout))
         try:
             with self._locked(line), self._passing(line):
                 written = bool(original(target, text, timeout=timeout))
                 if written:
                     self._written(line)
         except SessionLockTimeout:
-            written, line.decision = False, Hold(reason="another part of CCC works on this session")
+            written, line.decision = False, self._judge.wait_for_lock(target, text)
         if not written and line.session_id is not None and isinstance(line.decision, Hold | Respawn):
             line.attempt.blocked.append(Blocked(target, line.session_id, text, line.decision))
         return written
@@ -115,6 +113,19 @@ class Writer:
         return False
 
     # --- inside ---------------------------------------------------------------------------------------------------------
+
+    def _prepared(self, target: Entry) -> _Line | None:
+        fresh = not self._host.listed(target) and not self._host.gone(target)
+        line = _Line(target, None, self._attempts.current or Attempt(), fresh=fresh)
+        try:
+            if fresh:
+                self._host.note(target, start_time(target["pid"]), line.attempt.transcript_size)
+            line.session_id = self._host.session_of(target)
+        except Exception:
+            # As below: without us, the text would be written.
+            log.exception("process %s could not be looked at", target.get("pid"))
+            return None
+        return line
 
     @contextlib.contextmanager
     def _locked(self, line: _Line) -> Iterator[None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -180,6 +181,41 @@ def test_a_session_is_written_by_one_at_a_time(ccc: Ccc) -> None:
     sender.join()
     ccc.delivered(session_id, "second")
     assert ccc.row(session_id) is row
+
+
+@pytest.mark.case("C89")
+def test_a_text_whose_session_stays_locked_waits_in_the_queue(ccc: Ccc, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CCC does not take the process for idle, which it would end, and delivers the text once the lock is free."""
+    monkeypatch.setattr("ccc_hookspecs.integrations.command_center.writer.LOCK_SECONDS", 0.1)
+    session_id, row = ccc.spawn()
+    wait_for(lambda: not ccc.server._headless_turn_in_progress(row))
+    taken, done = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with ccc.attachment.host.session_lock(session_id, 5):
+            taken.set()
+            done.wait(20)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    taken.wait(20)
+    assert "another part of CCC" in ccc.server._inject_text_into_session(session_id, "second")["queued_reason"]
+    assert (row["proc"].poll(), ccc.plugin.asked) == (None, [])
+    done.set()
+    thread.join()
+    ccc.tick()
+    ccc.delivered(session_id, "second")
+    assert ccc.row(session_id) is row
+
+
+@pytest.mark.case("C59")
+def test_a_process_that_was_waited_for_is_told_from_another_with_its_pid(ccc: Ccc) -> None:
+    """What was busy may end by itself; a later process with the same pid is not taken for it."""
+    session_id, row = ccc.spawn()
+    wait_for(lambda: not ccc.server._headless_turn_in_progress(row))
+    earlier = replace(headless_of(ccc, session_id), start_time=1.0)
+    emit(retirement_deferred, "m", Deferral(headless=earlier, mechanism="m", reason="busy", facts=FACTS, since=1.0))
+    assert not ccc.server._headless_turn_in_progress(row)
 
 
 def test_a_tick_asks_about_the_held_text_itself(ccc: Ccc) -> None:
