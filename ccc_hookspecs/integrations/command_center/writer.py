@@ -192,10 +192,14 @@ class Writer:
             line.catch_up, line.catch_up_turns = debt.catch_up, debt.catch_up_turns
 
     def _written(self, line: _Line) -> None:
-        if line.message_id is not None:
-            self._host.records.sent(line.entry["pid"], SentInput(message_id=line.message_id, sent_at=time.time()))
-        if line.session_id is not None:
-            self._settle(line, line.session_id)
+        try:
+            if line.message_id is not None:
+                self._host.records.sent(line.entry["pid"], SentInput(message_id=line.message_id, sent_at=time.time()))
+            if line.session_id is not None:
+                self._settle(line, line.session_id)
+        except Exception:
+            # It was written, and CCC must hear so, or it would be sent again.
+            log.exception("what process %d was sent could not be noted", line.entry["pid"])
 
     def _settle(self, line: _Line, session_id: str) -> None:
         """Strike out what this text paid; the rest is owed on while texts wait for it."""

@@ -133,6 +133,20 @@ def test_a_fault_of_ours_never_stops_a_message(ccc: Ccc, monkeypatch: pytest.Mon
     assert "was not judged" in caplog.text
 
 
+@pytest.mark.parametrize("fault", ["writer.Writer._settle", "adapter.CommandCenterHost.session_of"])
+def test_a_fault_of_ours_doubles_no_message(ccc: Ccc, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    """When our own code fails before or after the writing, CCC hears that the text was written, which it was, once."""
+    session_id, _ = ccc.spawn()
+
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("unforeseen")
+
+    monkeypatch.setattr(f"ccc_hookspecs.integrations.command_center.{fault}", fail)
+    assert ccc.server._inject_text_into_session(session_id, "second")["ok"]
+    ccc.heard(session_id, "second")
+    assert ccc.texts(session_id) == [["first"], ["second"]]
+
+
 def test_a_full_disk_costs_no_message(ccc: Ccc, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a session is owed is then kept in memory."""
     session_id, _ = ccc.spawn()
