@@ -20,7 +20,7 @@ from ccc_hookspecs.host.settling import Settling, session_transcript_size
 from ccc_hookspecs.host.spawn import transcript_of
 from ccc_hookspecs.host.store import Store
 from ccc_hookspecs.host.stream import turn_under_way
-from ccc_hookspecs.host.terminals import Terminal, terminal_on
+from ccc_hookspecs.host.terminals import Terminal, stranger_on, terminal_on
 from ccc_hookspecs.host.tmux import TmuxError, typable
 from ccc_hookspecs.manager import PluginManager
 from ccc_hookspecs.signals import emit, headless_respawned, injection_held
@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 
 SENDER: Final = "ccc-host"
 """The sender of signals that no mechanism asked for."""
+
+_TWO_WRITERS: Final = "two processes will write the session, and each will leave out the turns of the other"
 
 STUCK_SECONDS: Final = 30.0
 """How long a process may take to take a message before a person may give up on it."""
@@ -81,7 +83,12 @@ class Delivery:
         head = self._agents.live(session.session_id)
         if terminal is not None:
             return self._type(session, message, terminal)
-        return self._start(session, message) if head is None else self._inject(session, message, head)
+        if head is not None:
+            return self._inject(session, message, head)
+        stranger = None if message.overruled else stranger_on(session)
+        if stranger is not None:
+            return self._wait_for(stranger, message, "a process that this host did not start drives the session", _TWO_WRITERS)
+        return self._start(session, message)
 
     # --- into a headless
 
@@ -224,14 +231,10 @@ class Delivery:
     def _type(self, session: Session, message: Message, terminal: Terminal) -> bool:
         """Give the message to the terminal that has the session, or wait until that can take it or is gone."""
         self._heard.forget()
-        pane = terminal.typable_pane()
-        if message.text.lstrip().startswith("/"):
-            return self._wait_for(terminal, message, "a terminal has the session open, and slash commands may open a dialog there")
-        if terminal.status != "idle":
-            # In a dialog the keys would be an answer.
-            return self._wait_for(terminal, message, f"the terminal that has the session open says that it is {terminal.status}")
-        if pane is None:
-            return self._wait_for(terminal, message, "a terminal outside tmux, or not in its foreground, has the session open")
+        reason, pane = terminal.objection(message.text), terminal.typable_pane()
+        if reason is not None or pane is None:
+            reason = reason or "a terminal outside tmux, or not in its foreground, has the session open"
+            return self._wait_for(terminal.pid, message, reason)
         self._checkpoint("intend")
         offset = session_transcript_size(session)
         message = self._store.outbox.intend_typed(message, terminal.key, transcript_offset=offset)
@@ -239,9 +242,9 @@ class Delivery:
         try:
             pane.type(typable(message.text))
         except TmuxError as error:
-            return self._wait_for(terminal, self._store.outbox.requeue(message, str(error), counts=False), str(error))
+            return self._wait_for(terminal.pid, self._store.outbox.requeue(message, str(error), counts=False), str(error))
         self._store.outbox.wrote(message)
         return True
 
-    def _wait_for(self, terminal: Terminal, message: Message, reason: str) -> bool:
-        return self._hold(message, Hold(reason=reason, signs=(f"terminal {terminal.pid}",), lingering=True, cost=_TAKEN_OVER))
+    def _wait_for(self, pid: int, message: Message, reason: str, cost: str = _TAKEN_OVER) -> bool:
+        return self._hold(message, Hold(reason=reason, signs=(f"process {pid}",), lingering=True, cost=cost))

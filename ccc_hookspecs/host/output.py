@@ -25,8 +25,13 @@ class Output:
 
     def answer(self, text: str) -> None:
         """A piece of an answer, as it is."""
-        if not self.as_json:
-            self._out.print(Text(_printable(text)))
+        if self.as_json:
+            return
+        if self._status is not None:
+            self._status.stop()
+        self._out.print(Text(_printable(text)))
+        if self._status is not None:
+            self._status.start()
 
     def note(self, text: str) -> None:
         """A line about what goes on."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ccc_hookspecs.claude.registry import RegistryRecord, read_registry
 from ccc_hookspecs.host.liveness import presence
 from ccc_hookspecs.host.records import Session
+from ccc_hookspecs.host.releases import SAYS_WHERE_IT_IS, is_before
 from ccc_hookspecs.host.spawn import files_of
 from ccc_hookspecs.host.tmux import Pane, pane_of
 from ccc_hookspecs.processes import start_time
@@ -15,11 +16,16 @@ from ccc_hookspecs.processes import start_time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terminal:
-    """A live interactive `claude` on a session. `status`: what it says of itself (`idle`, `busy`, `waiting`, ...), or None."""
+    """A live interactive `claude` on a session.
+
+    `status`: what it says of itself: `idle`, `busy`, `waiting` while it shows a dialog (measured on 2.1.119, 2.1.168 and 2.1.332), or
+    None. `sure`: it is on this session now; a 2.1.119 still names the session that it left by `/clear`, later ones do not.
+    """
 
     pid: int
     start_time: float
     status: str | None = field(default=None, compare=False)
+    sure: bool = field(default=True, compare=False)
 
     @property
     def key(self) -> str:
@@ -37,6 +43,15 @@ class Terminal:
         """False once the process is gone for certain."""
         return presence(self.pid, self.start_time) != "gone"
 
+    def objection(self, text: str) -> str | None:
+        """Why this text is not to be typed into it now; None when it may be."""
+        if text.lstrip().startswith("/"):
+            return "a terminal has the session open, and slash commands may open a dialog there"
+        if not self.sure:
+            return "a terminal of a release that does not say which session it is on after a /clear may have the session open"
+        # In a dialog the keys would be an answer.
+        return None if self.status == "idle" else f"the terminal that has the session open says that it is {self.status}"
+
     def typable_pane(self) -> Pane | None:
         """The tmux pane in which it reads the keys, or None: it sits elsewhere, or was stopped and a shell would get them."""
         return pane_of(_ancestors(self.pid)) if _in_foreground(self.pid) else None
@@ -47,17 +62,27 @@ def terminal_on(session: Session) -> Terminal | None:
 
     By Claude Code's own registry, so none is found of releases before 2.1.119, which keep none.
     """
-    records = read_registry(files_of(session)).by_session.get(session.session_id, ())
-    found = [terminal for record in records if (terminal := _live(record)) is not None]
+    found = [_terminal(record, started) for record, started in _live(session) if record.entrypoint == "cli"]
     return max(found, key=lambda terminal: terminal.start_time, default=None)
 
 
-def _live(record: RegistryRecord) -> Terminal | None:
-    started = start_time(record.pid)
-    if record.entrypoint != "cli" or started is None or not record.identifies(record.pid, started):
-        return None
-    terminal = Terminal(pid=record.pid, start_time=started, status=record.status)
-    return terminal if terminal.alive else None
+def stranger_on(session: Session) -> int | None:
+    """The pid of a live process on this session that is no terminal, when the host has no head there; None when there is none."""
+    return next((record.pid for record, _ in _live(session) if record.entrypoint != "cli"), None)
+
+
+def _live(session: Session) -> list[tuple[RegistryRecord, float]]:
+    """The records of living processes on this session, with their start times."""
+    records = read_registry(files_of(session)).by_session.get(session.session_id, ())
+    found = [(record, started) for record in records if (started := start_time(record.pid)) is not None]
+    return [
+        (record, started) for record, started in found if record.identifies(record.pid, started) and presence(record.pid, started) != "gone"
+    ]
+
+
+def _terminal(record: RegistryRecord, started: float) -> Terminal:
+    sure = record.version is not None and not is_before(record.version, SAYS_WHERE_IT_IS)
+    return Terminal(pid=record.pid, start_time=started, status=record.status, sure=sure)
 
 
 def _ancestors(pid: int) -> tuple[int, ...]:

@@ -21,6 +21,9 @@ POLL_SECONDS: Final = 0.05
 ASK_AGAIN_SECONDS: Final = 1.0
 """How often what is held is asked about again while somebody waits for it."""
 
+SLOWEST_SECONDS: Final = 0.5
+"""How often, at least, a message is looked after that makes no progress."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
@@ -42,7 +45,7 @@ class Wait:
         self._on_text, self._on_status = on_text, on_status
         self._head: Head | None = None
         self._answer: Answer | None = None
-        self._asked = time.monotonic()
+        self._asked, self._pause, self._state = time.monotonic(), POLL_SECONDS, ""
         self._status = ""
 
     def run(self) -> Outcome:
@@ -61,12 +64,14 @@ class Wait:
             self._drive()
 
     def _drive(self) -> None:
-        if self._message.state == "delivered":
+        """Take it on: at once after it has changed, then ever less often."""
+        message = self._message
+        if message.state != self._state:
+            self._state, self._pause = message.state, POLL_SECONDS
+        if message.state == "delivered" or time.monotonic() - self._asked < (ASK_AGAIN_SECONDS if message.state == "held" else self._pause):
             return
-        if self._message.state == "held" and time.monotonic() - self._asked < ASK_AGAIN_SECONDS:
-            return
-        self._asked = time.monotonic()
-        self._host.drive(self._message.session_id, lock_seconds=0.0)
+        self._host.drive(message.session_id, lock_seconds=0.0)
+        self._asked, self._pause = time.monotonic(), min(self._pause * 1.2, SLOWEST_SECONDS)
 
     def _follow(self) -> None:
         head_id = self._message.head_id

@@ -97,15 +97,15 @@ def test_the_steps_are_these(world: World) -> None:
 
 
 @pytest.mark.case("C75")
-@pytest.mark.parametrize("release", ["2.0.42", "2.1.61", "2.1.119", "2.1.168", "2.1.216", NEWEST])
+@pytest.mark.parametrize("release", ["2.0.42", "2.1.119", "2.1.216", NEWEST])
 def test_killed_at_any_moment(world: World, release: str) -> None:
-    """Four hosts after each other, each killed somewhere on its way: everything kept is there once, in order."""
+    """Three hosts after each other, each killed somewhere on its way: everything kept is there once, in order."""
     world.simulator.release = release
     moments = random.Random(release)
     host = world.host()
     session = host.begin(world.home.project)
     world.until(host, host.send(session.session_id, "first"))
-    for number in range(4):
+    for number in range(3):
         driver = drive(world, session, 0, *(f"{'stale ' if n % 2 else ''}text {number}.{n}" for n in range(6)))
         try:
             driver.wait(moments.uniform(0.2, 1.2))

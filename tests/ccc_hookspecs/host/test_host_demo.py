@@ -21,7 +21,7 @@ def test_it_happens_as_told(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-m", "ccc_hookspecs.host.demo"], capture_output=True, text=True, env=environ, timeout=110)
     assert (done.returncode, done.stderr) == (0, ""), done.stdout
     assert "\nAs told" in done.stdout
-    before, *acts = re.split(r"\n\n(?=With)", done.stdout)
+    before, *acts = re.split(r"\n\n(?=With retire_stale)", done.stdout)
     assert "The dog is out of the conversation for good" in before
     assert "*" not in before
     says = [re.findall(r"\* (\w+), says (\S+):", act) for act in acts]

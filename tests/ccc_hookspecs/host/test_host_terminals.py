@@ -108,6 +108,18 @@ def test_a_terminal_that_is_not_idle_is_not_typed_into(world: World, tmux: Tmux)
 
 
 @needs_tmux
+@pytest.mark.case("C16")
+def test_a_terminal_that_may_have_left_the_session_is_not_typed_into(world: World, tmux: Tmux) -> None:
+    """A 2.1.119 still names the session that it left by `/clear`; the text would go into another conversation."""
+    world.simulator.release = "2.1.119"
+    session = resumable(world)
+    tmux.terminal(session)
+    held = world.host().send(session.session_id, "second")
+    assert held.hold is not None
+    assert "/clear" in held.hold.reason
+
+
+@needs_tmux
 def test_slash_commands_are_not_typed(world: World, tmux: Tmux) -> None:
     """In a terminal some open a dialog, in which the next text would be keys."""
     session = resumable(world)
@@ -125,7 +137,7 @@ def test_a_text_waits_for_a_terminal_outside_tmux(world: World, captured_signals
     host = world.host()
     held = host.send(session.session_id, "second")
     assert held.hold is not None
-    assert f"terminal {terminal.pid}" in held.hold.signs
+    assert f"process {terminal.pid}" in held.hold.signs
     assert [event.message_id for event in captured_signals.of("injection_held")] == [held.message_id]
     terminal.exit()
     world.answered(host, held)
@@ -165,6 +177,22 @@ def test_a_headless_is_no_terminal(world: World) -> None:
     session = world.session(host, "first")
     assert list((world.home.config_dir / "sessions").glob("*.json"))
     assert terminal_on(session) is None
+
+
+@pytest.mark.case("C76")
+def test_no_second_headless_is_started_beside_somebody_elses(world: World) -> None:
+    """A headless that another host started has the session: the text waits until it is gone; it is not signalled."""
+    session = resumable(world)
+    other = world.simulator.headless(session.session_id)
+    other.ask("from elsewhere")
+    host = world.host()
+    held = host.send(session.session_id, "second")
+    assert held.hold is not None
+    assert held.hold.signs == (f"process {other.pid}",)
+    assert other.alive
+    other.stop()
+    world.answered(host, held)
+    assert world.memory(host, session) == ["first", "from elsewhere", "second"]
 
 
 def test_what_was_typed_into_a_terminal_that_ended_is_owed_again(world: World) -> None:

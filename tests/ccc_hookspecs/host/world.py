@@ -22,6 +22,7 @@ from ccc_hookspecs.host.host import EmbeddedHost
 from ccc_hookspecs.host.liveness import presence
 from ccc_hookspecs.host.records import Message, Session
 from ccc_hookspecs.host.spawn import MARK
+from ccc_hookspecs.host.stream import Answer
 from ccc_hookspecs.manager import PluginManager
 from ccc_hookspecs.specs import Host
 from ccc_hookspecs.testing.harness import ClaudeHome, Simulator, wait_until
@@ -116,8 +117,13 @@ class World:
         assert message.head_id is not None
         head = host.store.heads.get(message.head_id)
         assert head is not None
-        done = f'"command_uuid":"{message.message_id}","state":"completed"'
-        wait_until(lambda: done in head.log.read_text("utf-8"), "the turn's end")
+        answer = Answer(message.message_id, head.log, message.log_offset)
+
+        def done() -> bool:
+            answer.poll(delivered=True)
+            return answer.done
+
+        wait_until(done, "the turn's end")
         return message
 
     def log(self, host: EmbeddedHost, session: Session) -> list[dict[str, Any]]:
