@@ -29,6 +29,7 @@ class Ledger:
         self._by_message: dict[str, list[str]] = {}
         self._above: dict[str, str] = {}
         self._tip: set[str] = set()
+        self._entrypoint: str | None = None
         self.answered_at = -1
 
     def claim(self, ids: Iterable[str]) -> None:
@@ -64,8 +65,11 @@ class Ledger:
         return own
 
     def continues(self, entry: Entry) -> bool:
-        """Whether this record that is left over is an answer right below own records: one that is written before it is printed."""
-        return entry.kind == "answer" and entry.uuid in self._tip
+        """Whether this record that is left over is an answer right below own records, by the same entry point.
+
+        Some are written before they are printed. Another writer's answer stands below an input of its own.
+        """
+        return entry.kind == "answer" and entry.uuid in self._tip and entry.entrypoint == self._entrypoint
 
     def dismiss(self, uuid: str) -> None:
         """This record stood in the file before: it is no news."""
@@ -89,6 +93,8 @@ class Ledger:
         """The tip is what was last added of own records and, with no other input between, below them."""
         if not own and (entry.parent not in self._tip or entry.kind not in ("answer", "other")):
             return
+        if own:
+            self._entrypoint = entry.entrypoint
         if len(self._tip) >= _TIP:
             self._tip.clear()
         self._tip.add(uuid)
