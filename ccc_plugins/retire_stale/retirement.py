@@ -203,7 +203,7 @@ class _Ladder:
                 return self._exited() if self._process.wait_exit(0) else self._deferral("it was continued during the second look")
             self._enter("terminate")
             self._wake = True
-            if self._process.send(signal.SIGTERM):
+            if self._process.send_to_workers(signal.SIGTERM):
                 return None
             return self._exited() if self._process.wait_exit(0) else self._deferral("it could not be told to end")
 

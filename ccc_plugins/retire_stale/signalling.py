@@ -8,7 +8,7 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ccc_plugins.retire_stale.identity import Presence, is_stopped, presence
 
@@ -110,7 +110,10 @@ class Handle:
 
 
 class Pack:
-    """A process and those below it that must stop and end with it (see `Order.below`): signalled as one, the ones below first."""
+    """A process and those below it that do its work (see `Order.below`): stopped and continued as one, and gone when all are gone.
+
+    Told to end are the ones below: a wrapper ends when what it runs has ended, and as long as it lives it is known that something does.
+    """
 
     def __init__(self, leader: Handle) -> None:
         self._leader = leader
@@ -138,16 +141,11 @@ class Pack:
 
         Raises the `OSError` of one that refused, after the others had theirs.
         """
-        sent: list[bool] = []
-        refused: OSError | None = None
-        for handle in self._all():
-            try:
-                sent.append(handle.send(signum))
-            except OSError as error:
-                refused = error
-        if refused is not None:
-            raise refused
-        return any(sent) and all(reached or handle.wait_exit(0) for reached, handle in zip(sent, self._all(), strict=True))
+        return _send(self._all(), signum)
+
+    def send_to_workers(self, signum: signal.Signals) -> bool:
+        """As `send`, to those below it alone when there are any."""
+        return _send(self._below or [self._leader], signum)
 
     def send_to_group(self, signum: signal.Signals) -> None:
         """As `Handle.send_to_group` for the process itself, and to those below it each alone. Raises `OSError` when that is refused."""
@@ -168,6 +166,19 @@ class Pack:
         """Wait until all of them have exited and say whether they have."""
         end = time.monotonic() + seconds
         return all(handle.wait_exit(max(0.0, end - time.monotonic())) for handle in self._all())
+
+
+def _send(handles: Sequence[Handle], signum: signal.Signals) -> bool:
+    sent: list[bool] = []
+    refused: OSError | None = None
+    for handle in handles:
+        try:
+            sent.append(handle.send(signum))
+        except OSError as error:
+            refused = error
+    if refused is not None:
+        raise refused
+    return any(sent) and all(reached or handle.wait_exit(0) for reached, handle in zip(sent, handles, strict=True))
 
 
 def _open_pidfd(pid: int) -> int | None:

@@ -92,7 +92,7 @@ def below(fake: Fake, *children: int) -> tuple[tuple[int, float | None], ...]:
 
 def test_what_a_wrapper_runs_ends_with_it(lab: Lab, system: str) -> None:
     """Both stand still at the second look, both are ended, and each has its intent in the journal."""
-    fake = lab.fake("--children", "same", "same")
+    fake = lab.fake("--wraps", "--children", "same", "same")
     states: list[str | None] = []
 
     def look() -> str:
@@ -110,27 +110,27 @@ def test_what_a_wrapper_runs_ends_with_it(lab: Lab, system: str) -> None:
 
 def test_what_a_wrapper_runs_goes_on_with_it(lab: Lab, system: str) -> None:
     """When the second look finds work, neither is left stopped."""
-    fake = lab.fake("--children", "same")
+    fake = lab.fake("--wraps", "--children", "same")
     assert isinstance(lab.retire(fake.headless, "idle", "busy", below=lambda: below(fake, 0)), Deferral)
     assert fake.goes_on
     assert state(fake.children[0]) == "S"
 
 
-def test_what_outlives_its_wrapper_is_no_retirement(lab: Lab) -> None:
-    """As long as the process below lives, the headless does not count as gone, and is killed with it past the grace."""
+@pytest.mark.parametrize(("look", "kind"), [("busy", RetirementFailure), ("idle", Retirement)])
+def test_a_wrapper_lives_as_long_as_what_it_runs(lab: Lab, look: str, kind: type[object]) -> None:
+    """The process below alone is told to end; when it does not, both go on together or are killed together."""
     wrapper, worker = lab.fake(), lab.fake("--ignore-term")
     lab.settings = type(lab.settings)(terminate_seconds=0.1)
-    outcome = lab.retire(wrapper.headless, "idle", "idle", "busy", below=lambda: ((worker.headless.pid, worker.headless.start_time),))
-    assert isinstance(outcome, RetirementFailure)
-    assert not wrapper.alive
-    assert worker.goes_on
-    assert lab.host.gone == []
+    outcome = lab.retire(wrapper.headless, "idle", "idle", look, below=lambda: ((worker.headless.pid, worker.headless.start_time),))
+    assert isinstance(outcome, kind)
+    assert (wrapper.goes_on, worker.goes_on) == ((True, True) if look == "busy" else (False, False))
+    assert len(lab.host.gone) == (look == "idle")
 
 
 @pytest.mark.parametrize("answer", ["raises", "another process", "unknown identity"])
 def test_unless_it_is_known_what_must_end_with_it_nothing_is_signalled(lab: Lab, answer: str) -> None:
     """A wrapper whose processes cannot be told for sure is deferred untouched."""
-    fake = lab.fake("--children", "same")
+    fake = lab.fake("--wraps", "--children", "same")
 
     def unsure() -> tuple[tuple[int, float | None], ...]:
         if answer == "raises":
@@ -146,7 +146,7 @@ def test_unless_it_is_known_what_must_end_with_it_nothing_is_signalled(lab: Lab,
 
 def test_what_runs_for_another_user_keeps_the_wrapper(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process below that is not ours is not signalled, and so its wrapper is not either."""
-    fake = lab.fake("--children", "same")
+    fake = lab.fake("--wraps", "--children", "same")
     other = {fake.children[0]: os.getuid() + 1}
     monkeypatch.setattr("ccc_plugins.retire_stale.retirement.real_uid", lambda pid: other.get(pid, os.getuid()))
     outcome = lab.retire(fake.headless, below=lambda: below(fake, 0))
@@ -158,7 +158,7 @@ def test_what_runs_for_another_user_keeps_the_wrapper(lab: Lab, monkeypatch: pyt
 @pytest.mark.parametrize("error", [AlreadyClaimed(4242), StoreError(Path("journal"), "locked")], ids=lambda error: type(error).__name__)
 def test_intent_that_can_only_be_recorded_in_part_signals_nothing(lab: Lab, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     """When one of the two intents cannot be recorded, the other is closed and both processes stay as they are."""
-    fake = lab.fake("--children", "same")
+    fake = lab.fake("--wraps", "--children", "same")
     really = Journal.begin
 
     def begin(self: Journal, headless: Headless, **rest: object) -> int:
