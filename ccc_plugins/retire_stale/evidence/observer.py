@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ccc_hookspecs.values import Facts, Headless, SentInput
+from ccc_hookspecs.values import Facts, Headless, SentInput, is_uuid
+from ccc_plugins.retire_stale.evidence.anchor import find_record
 from ccc_plugins.retire_stale.evidence.branches import last_of, lost_prompts, read_tree
 from ccc_plugins.retire_stale.evidence.checkpoints import Checkpoints
 from ccc_plugins.retire_stale.evidence.files import Files
@@ -124,10 +125,19 @@ class Observer:
         return left_over, left_over if self._files.log.stream.turn is None else transcript.certainly_foreign()
 
     def settled(self) -> bool:
-        """Whether the transcript holds the last answer that the log shows; it lags behind by up to a second (2.1.332)."""
-        answer = self._files.log.stream.last_answer
-        if answer is None:
+        """Whether the transcript holds the last answer that the log shows; it lags behind by up to a second (2.1.332).
+
+        After a `/clear` that is the one of the session that the headless went on to.
+        """
+        answer, moved_to, transcript = self._files.log.stream.last_answer, self._moved_to(), self._files.transcript
+        if answer is None or self._holds(answer):
             return True
+        if transcript is None or not is_uuid(moved_to):
+            return False
+        beside = str(transcript.path.with_name(f"{moved_to}.jsonl"))
+        return any(i is not None and find_record(beside, i) is not None for i in answer)
+
+    def _holds(self, answer: tuple[str | None, str | None]) -> bool:
         return self._files.transcript is not None and self._files.state == "readable" and self._files.transcript.holds(answer)
 
     def judge(self, around: Surroundings) -> Judgement:
@@ -158,11 +168,16 @@ class Observer:
         return tuple(e.uuid for e in found if e.uuid is not None)
 
     def _moved_to(self) -> str | None:
-        """The session that a `/clear` led to. An id that `--resume` alone prints from the start is not one."""
-        ids, mine = self._files.log.stream.session_ids, self._headless.session_id
-        if not ids or ids[-1] == mine or (mine not in ids and not self._files.log.stream.reset):
+        """The session that a `/clear` led to. An id that `--resume` alone prints from the start is not one.
+
+        Nor is one that takes turns with this one, or whose answers stand in this one's transcript: then the headless writes both.
+        """
+        stream, mine = self._files.log.stream, self._headless.session_id
+        ids = stream.session_ids
+        if not ids or ids[-1] == mine or ids.count(mine) > 1 or (mine not in ids and not stream.reset):
             return None
-        return ids[-1]
+        here = stream.answered_in == ids[-1] and stream.last_answer is not None and self._holds(stream.last_answer)
+        return None if here else ids[-1]
 
     def _idleness_facts(self, around: Surroundings) -> IdlenessFacts:
         sent = self._headless.sent

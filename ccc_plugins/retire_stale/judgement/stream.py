@@ -42,8 +42,8 @@ class Stream:
     `mentioned`: inputs that an event named. `lifecycle`: it reports commands. `tasks`: open tasks by id. `reports_tasks`: it reports them
     by events; of a release that does not, background agents are known from the results of their calls. `ended_tasks`: those that ended
     by themselves since the last turn began: their notice begins one. `requests`: questions to the host that have no answer. `alarms`:
-    armed wake-ups and jobs. `last_answer`: `uuid` and `message.id` of the latest answer on the main chain. `compactions`: how many it
-    reported. `first_ids`: the first own ids. `new_ids`: own ids since `take_ids`.
+    armed wake-ups and jobs. `last_answer`: `uuid` and `message.id` of the latest answer on the main chain; `answered_in`: the session
+    that it named. `compactions`: how many it reported. `first_ids`: the first own ids. `new_ids`: own ids since `take_ids`.
     """
 
     session_ids: list[str] = field(default_factory=list)
@@ -62,6 +62,7 @@ class Stream:
     requests: dict[str, str] = field(default_factory=dict)
     alarms: dict[str, Alarm] = field(default_factory=dict)
     last_answer: tuple[str | None, str | None] | None = None
+    answered_in: str | None = None
     compactions: int = 0
     first_ids: list[str] = field(default_factory=list)
     new_ids: list[str] = field(default_factory=list)
@@ -139,7 +140,7 @@ class Stream:
         uuid, message_id = _text(event.get("uuid")), _text(message.get("id"))
         self._own(uuid, message_id)
         if event["type"] == "assistant":
-            self.last_answer = (uuid, message_id)
+            self.last_answer, self.answered_in = (uuid, message_id), _text(event.get("session_id"))
         content = message.get("content")
         for block in content if isinstance(content, list) else ():
             if isinstance(block, Mapping):
