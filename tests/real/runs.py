@@ -1,0 +1,85 @@
+"""Plays the stories of several releases, two releases at a time, and hands out the outcome of each as soon as it is there."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from tests.real.isolation import Isolated
+from tests.real.releases import FULL, program
+from tests.real.stories import by_key, keys_for
+
+AT_ONCE = 2
+"""Releases played at the same time: a story mostly waits, and two of them keep two cores busy."""
+
+LONGEST_SECONDS = 900.0
+"""How long the stories of one release may take."""
+
+
+def planned(release: str) -> list[str]:
+    """The keys of what is played with a release."""
+    return keys_for(release, full=release in FULL)
+
+
+class Runs:
+    """`plan`: the keys to play with each release. `directory`: where the files of each release go, for a look afterwards."""
+
+    def __init__(self, plan: Mapping[str, Sequence[str]], directory: Path) -> None:
+        self._pool = ThreadPoolExecutor(AT_ONCE)
+        self._isolated: dict[str, Isolated] = {}
+        self._stop = threading.Event()
+        self._done: dict[str, Future[None]] = {}
+        for release, keys in plan.items():
+            self._done[release] = self._pool.submit(self._play, release, list(keys), directory / release)
+
+    def _play(self, release: str, keys: list[str], directory: Path) -> None:
+        if self._stop.is_set():
+            return
+        directory.mkdir()
+        self._isolated[release] = isolated = Isolated(directory, "tests.real.play", [str(program(release)), *keys])
+        try:
+            end = time.monotonic() + LONGEST_SECONDS
+            while not isolated.wait(0.5) and not self._stop.is_set() and time.monotonic() < end:
+                pass
+        finally:
+            isolated.close()
+
+    def outcome(self, release: str, key: str) -> dict[str, Any]:
+        """The outcome of a story; waits for it. One that has none has failed."""
+        while True:
+            done = self._done[release].done()
+            isolated = self._isolated.get(release)
+            found = None if isolated is None else next((one for one in isolated.values() if one["story"] == key), None)
+            if found is not None:
+                return found
+            if done:
+                said = "" if isolated is None else isolated.complaint()
+                return {"story": key, "passed": False, "seconds": 0.0, "complaints": [f"no outcome: {said}"], "facts": {}}
+            time.sleep(0.1)
+
+    def close(self) -> None:
+        """End whatever is still played."""
+        self._stop.set()
+        self._pool.shutdown(wait=True)
+
+
+def rows(outcomes: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[list[str]]:
+    """The table of releases and stories, its head first; outcomes by release and key. Empty cells: not played."""
+    releases = list(outcomes)
+    keys = sorted({key for played in outcomes.values() for key in played})
+    return [["", "story", *releases], *([key, _title(key), *(_cell(outcomes[r].get(key)) for r in releases)] for key in keys)]
+
+
+def _title(key: str) -> str:
+    story = by_key(key)
+    return f"{story.title}; without the plugin: a turn is forgotten" if key.endswith("-") else story.title
+
+
+def _cell(outcome: Mapping[str, Any] | None) -> str:
+    if outcome is None:
+        return ""
+    return f"{'holds' if outcome['passed'] else 'FAILS'}, {outcome['seconds']:.0f} s"

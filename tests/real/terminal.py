@@ -1,0 +1,77 @@
+"""A terminal: the real program in a window of a tmux server, with a person at the keys."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+from tests.real.waiting import NotSeen, wait_until
+
+TYPED_SECONDS = 0.5
+"""How long a text stands in the input field before Enter: typed at once with it, Enter is taken for a part of a paste."""
+ENTER_SECONDS = 2.0
+"""How long an Enter may take to be seen before it counts as lost."""
+
+_FIELD = re.compile("^\u2500{20,}.*\n[>\u276f]", re.MULTILINE)
+
+
+class Terminal:
+    """A window that runs `command`, which may become another program. Its tmux server is that of `environ` and holds no other window."""
+
+    def __init__(self, command: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> None:
+        self._environ = dict(environ)
+        size = ("-x", "180", "-y", "50")
+        self._tmux("-f", "/dev/null", "new-session", "-d", "-s", "t", *size, "-c", str(cwd), "--", *command)
+        self._process = psutil.Process(int(self._tmux("display-message", "-p", "-t", "t", "#{pane_pid}")))
+
+    def wait_ready(self) -> None:
+        """Wait until it takes keys."""
+        wait_until(lambda: _FIELD.search(self.screen()) is not None, "the input field of the terminal")
+
+    def screen(self) -> str:
+        """What the window shows; nothing once it is closed."""
+        return self._tmux("capture-pane", "-p", "-J", "-t", "t", check=False)
+
+    def type(self, text: str) -> None:
+        """Type a text and Enter, and wait until it was taken. An Enter that comes too early is lost, so it may take several."""
+        self.wait_ready()
+        self._tmux("send-keys", "-t", "t", "-l", "--", text)
+        wait_until(lambda: self._holds(text), f"{text!r} in the terminal's input field")
+        while self._holds(text):
+            time.sleep(TYPED_SECONDS)
+            self._tmux("send-keys", "-t", "t", "Enter", check=False)
+            with contextlib.suppress(NotSeen):
+                wait_until(lambda: not self._holds(text), f"{text!r} taken", ENTER_SECONDS)
+
+    def _holds(self, text: str) -> bool:
+        return re.search(f"{_FIELD.pattern}\\s*{re.escape(text)}", self.screen(), re.MULTILINE) is not None
+
+    def leave(self) -> None:
+        """Leave by `/exit`, and wait until the program has ended."""
+        self.type("/exit")
+        wait_until(lambda: not self.alive, "the end of the terminal")
+
+    def close(self) -> None:
+        """Close the window on whatever runs in it, and wait until that has ended. Harmless when repeated."""
+        self._tmux("kill-server", check=False)
+        wait_until(lambda: not self.alive, "the end of the terminal")
+
+    @property
+    def alive(self) -> bool:
+        try:
+            return self._process.is_running() and self._process.status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return False
+
+    def _tmux(self, *arguments: str, check: bool = True) -> str:
+        command = ["tmux", *arguments]
+        done = subprocess.run(command, env=self._environ, capture_output=True, encoding="utf-8", timeout=20, check=False)
+        if check and done.returncode != 0:
+            raise AssertionError(f"{' '.join(command)}: {done.stderr.strip()}")
+        return done.stdout
