@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from ccc_hookspecs.host.demo_stage import NotAsTold
+from ccc_hookspecs.host.releases import KNOWS_TERMINALS, is_before
 
 KEY: Final = "sk-ant-demonstration-dummy"
 """A key that is none: only the stand-in on the loopback interface ever gets it."""
@@ -53,6 +54,11 @@ def play_isolated(claude: str) -> int:
     program = shutil.which(claude)
     if program is None:
         raise NotAsTold(f"{claude}: no such program")
+    release = subprocess.run([program, "--version"], capture_output=True, text=True).stdout.strip()
+    if is_before(release, KNOWS_TERMINALS):
+        raise NotAsTold(
+            f"{claude} is {release}, and the people in the story see by its registry when a terminal is ready: take 2.1.119 or newer"
+        )
     if subprocess.run([*_UNSHARE, "true"], capture_output=True).returncode != 0:
         reason = "no network namespace can be made here, and the real Claude Code is run only where it can reach nothing"
         raise NotAsTold(f"{reason}; leave --claude out to see the story on the simulator")

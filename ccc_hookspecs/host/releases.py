@@ -18,6 +18,9 @@ KEEPS_BLOCKS: Final = (2, 1, 61)
 transcript; then no id tells any more who wrote what. To these a catch-up goes in one block with the text.
 """
 
+KNOWS_TERMINALS: Final = (2, 1, 119)
+"""The first release known to keep the live-session registry."""
+
 SAYS_WHERE_IT_IS: Final = (2, 1, 168)
 """The first release known to name the session that it went on to by `/clear` in the live-session registry; 2.1.119 keeps the old name."""
 
