@@ -15,8 +15,10 @@ def start_time(pid: int) -> float | None:
     """
     if sys.platform == "linux":
         return _linux_start_time(pid)
-    import psutil
-
+    try:
+        import psutil
+    except ImportError:
+        return None
     try:
         return float(psutil.Process(pid).create_time())
     except (psutil.Error, ValueError):

@@ -7,11 +7,17 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from ccc_hookspecs.processes import start_time
 from ccc_hookspecs.values import Headless
+
+if TYPE_CHECKING:
+    import psutil
+
+T = TypeVar("T")
 
 Presence: TypeAlias = Literal["alive", "gone", "unknown"]
 
@@ -46,15 +52,29 @@ def state(pid: int) -> str | None:
     """The letter of the process's main thread as in `/proc/<pid>/stat` (`T` stopped, `Z` exited but not reaped); None when unreadable."""
     if sys.platform == "linux":
         return _letter(f"/proc/{pid}/stat")
+    return _ask_psutil(pid, _letter_of)
+
+
+def _letter_of(process: psutil.Process) -> str:
     import psutil
 
     try:
-        status = psutil.Process(pid).status()
+        status = process.status()
     except psutil.ZombieProcess:
         return "Z"
+    return {psutil.STATUS_ZOMBIE: "Z", psutil.STATUS_STOPPED: "T"}.get(status, "S")
+
+
+def _ask_psutil(pid: int, question: Callable[[psutil.Process], T]) -> T | None:
+    """The answer for this process; None when there is no such process, it may not be looked at, or psutil cannot be imported."""
+    try:
+        import psutil
+    except ImportError:
+        return None
+    try:
+        return question(psutil.Process(pid))
     except psutil.Error:
         return None
-    return {psutil.STATUS_ZOMBIE: "Z", psutil.STATUS_STOPPED: "T"}.get(status, "S")
 
 
 def is_stopped(pid: int) -> bool:
@@ -87,12 +107,7 @@ def real_uid(pid: int) -> int | None:
     """The user the process runs for; None when unreadable."""
     if sys.platform == "linux":
         return _linux_uid(pid)
-    import psutil
-
-    try:
-        return int(psutil.Process(pid).uids().real)
-    except psutil.Error:
-        return None
+    return _ask_psutil(pid, lambda process: int(process.uids().real))
 
 
 def _linux_uid(pid: int) -> int | None:
@@ -129,12 +144,7 @@ def _parent(pid: int) -> int:
     if sys.platform == "linux":
         fields = _stat_fields(f"/proc/{pid}/stat")
         return int(fields[1]) if fields else 0
-    import psutil
-
-    try:
-        return int(psutil.Process(pid).ppid())
-    except psutil.Error:
-        return 0
+    return _ask_psutil(pid, lambda process: int(process.ppid())) or 0
 
 
 def child_exit_code(pid: int) -> int | None:

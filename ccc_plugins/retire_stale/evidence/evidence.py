@@ -147,8 +147,15 @@ class Evidence:
     def _config_dir(self, ccc: Host, observed: _Observed, headless: Headless) -> Path:
         """By the environment the process was started with; else what the host says."""
         if observed.config_dir is None:
-            observed.config_dir = headless.config_dir or process_config_dir(headless.pid) or ccc.config_dir(headless)
+            observed.config_dir = headless.config_dir or _started_with(headless.pid) or ccc.config_dir(headless)
         return observed.config_dir
+
+
+def _started_with(pid: int) -> Path | None:
+    try:
+        return process_config_dir(pid)
+    except ImportError:  # where only psutil can tell, and cannot be imported
+        return None
 
 
 def _named_as_files(headless: Headless) -> Headless:
