@@ -31,7 +31,7 @@ PATIENCE: Final = 60.0
 ARGUMENTS: Final = ("--dangerously-skip-permissions",)
 """Nobody is there to be asked, and in the demonstration no tool runs."""
 
-_ON_A_TERMINAL: Final = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
+ON_A_TERMINAL: Final = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
 """Makes standard input the controlling terminal, as a terminal's program has one, and then becomes the command."""
 
 
@@ -119,7 +119,7 @@ class Terminal:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 150, 0, 0))
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _ON_A_TERMINAL, *command],
+                [sys.executable, "-c", ON_A_TERMINAL, *command],
                 cwd=session.cwd,
                 stdin=slave,
                 stdout=slave,

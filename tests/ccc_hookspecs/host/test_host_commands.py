@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from ccc_hookspecs.host.commands import command_line
+from ccc_hookspecs.host.demo_stage import ON_A_TERMINAL
 from ccc_hookspecs.host.errors import ExitCode
 from ccc_hookspecs.host.records import Session
 from ccc_hookspecs.testing.harness import wait_until
@@ -191,20 +192,22 @@ def test_terminal_becomes_claude_on_this_session(world: World) -> None:
     session = started(world)
     host = world.host()
     headless = world.headless(host, session)
-    pid, master = pty.fork()
-    if pid == 0:
-        os.execve(sys.executable, [*CCC_HOST, "terminal", session.session_id], world.environ())
+    master, slave = pty.openpty()
+    command = [sys.executable, "-c", ON_A_TERMINAL, *CCC_HOST, "terminal", session.session_id]
+    process = subprocess.Popen(command, env=world.environ(), stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
+    os.close(slave)
     try:
         wait_until(lambda: host.headless_for(session.session_id) is None, f"process {headless.pid} retired")
         shown = b""
         while b"> " not in shown:
             shown += os.read(master, 4096)
-        assert world.json("list")[0]["terminal"] == {"pid": pid}
+        assert world.json("list")[0]["terminal"] == {"pid": process.pid}
         os.write(master, b"/exit\n")
+        assert process.wait(60) == 0
     finally:
+        process.kill()
+        process.wait()
         os.close(master)
-        os.kill(pid, signal.SIGHUP)
-        os.waitpid(pid, 0)
 
 
 def test_without_the_extra_a_line_says_what_to_install(world: World) -> None:
