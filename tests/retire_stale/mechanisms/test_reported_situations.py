@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -174,3 +176,40 @@ def test_a_session_without_a_transcript_yet_is_delivered_to(stage: Stage) -> Non
     assert stage.inject() is None
     fresh.ask("the first prompt")
     assert stage.inject() is None
+
+
+@pytest.mark.case("C77")
+def test_a_lone_surrogate_in_a_turn_is_given_back_as_it_is(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    """Half of an emoji in the terminal's turn stops neither the verdict, nor the log, nor the catch-up."""
+    stage.work("SLOW 1")
+    path = stage.head.home.transcript(stage.head.session_id)
+    before = next(record for record in stage.head.records() if record.get("type") == "assistant")
+    ids = [str(uuid.uuid4()) for _ in range(2)]
+    common = {"isSidechain": False, "sessionId": stage.head.session_id, "version": before["version"], "entrypoint": "cli"}
+    asked = {"role": "user", "content": "half an emoji: \ud83d"}
+    answered = {"role": "assistant", "id": "msg_x", "content": [{"type": "text", "text": "\udc00 the other half"}]}
+    with path.open("a", encoding="ascii") as file:
+        for record in (
+            {"type": "user", "uuid": ids[0], "parentUuid": before["uuid"], "message": asked, **common},
+            {"type": "assistant", "uuid": ids[1], "parentUuid": ids[0], "message": answered, **common},
+        ):
+            file.write(json.dumps({**record, "timestamp": datetime.now(UTC).isoformat()}) + "\n")
+    stage.head.wait_idle()
+    with caplog.at_level("DEBUG"):
+        decision = stage.inject()
+    assert isinstance(decision, Respawn)
+    assert decision.catch_up is not None
+    assert "half an emoji: \ud83d" in decision.catch_up
+    assert "emoji" not in caplog.text
+
+
+@pytest.mark.case("C31", "C32")
+def test_what_no_writer_should_write_neither_fails_a_hook_nor_makes_stale(stage: Stage) -> None:
+    """Runs of NUL, nesting without end, numbers without end and lines that are no records leave the headless fresh."""
+    path = stage.head.home.transcript(stage.head.session_id)
+    with path.open("ab") as file:
+        file.write(b"\0" * 9000 + b"\n" + b"[" * 100_000 + b"\n" + b'{"a":' * 50_000 + b"\n")
+        file.write(b'{"type":"user","uuid":7,"message":' + b"9" * 5000 + b"}\n" + b'"text"\n[]\nnull\n\xff\xfe{"type":\n')
+    assert stage.inject() is None
+    stage.launch()
+    assert not stage.head.alive
