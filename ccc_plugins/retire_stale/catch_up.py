@@ -29,21 +29,32 @@ class CatchUp:
 
 
 def catch_up(turns: Sequence[Turn], limit: int) -> CatchUp | None:
-    """A catch-up of at most `limit` characters, the oldest turns cut first; None when there is nothing to give back, or no room.
+    """A catch-up of at most `limit` characters, the oldest turns cut first; None when there is nothing to give back.
 
-    A turn that was cut is not marked as given back. The newest is shortened rather than cut when it alone is too long.
+    A turn that was cut is not marked as given back. The newest is shortened rather than cut when it alone is too long. With
+    no room even for that, all that is said is how many turns are lacking, whatever the limit.
     """
-    bodies = [_body(turn) for turn in turns]
-    for first in range(len(turns)):
-        text = _frame(turns[first:], bodies[first:], first)
-        if len(text) <= limit:
-            return CatchUp(text, tuple(t.uuid for t in turns[first:]), first)
     if not turns:
         return None
-    room = limit - len(_frame(turns[-1:], [""], len(turns) - 1)) - len(_SHORTENED)
+    bodies = [_body(turn) for turn in turns]
+    first = _first_that_fits(turns, bodies, limit)
+    if first < len(turns):
+        return CatchUp(_frame(turns[first:], bodies[first:], first), tuple(t.uuid for t in turns[first:]), first)
+    cut = len(turns) - 1
+    room = limit - len(_frame(turns[-1:], [""], cut)) - len(_SHORTENED)
     if room <= 0:
-        return None
-    return CatchUp(_frame(turns[-1:], [bodies[-1][:room] + _SHORTENED], len(turns) - 1), (turns[-1].uuid,), len(turns) - 1)
+        return CatchUp(_frame((), (), len(turns)), (), len(turns))
+    return CatchUp(_frame(turns[-1:], [bodies[-1][:room] + _SHORTENED], cut), (turns[-1].uuid,), cut)
+
+
+def _first_that_fits(turns: Sequence[Turn], bodies: Sequence[str], limit: int) -> int:
+    """The position of the oldest turn from which all the rest fits; the number of turns when not even the newest does."""
+    used = len(_frame((), (), 0))
+    for position in reversed(range(len(turns))):
+        used += len(bodies[position]) + len(turns[position].uuid) + len("\n ")
+        if used + (len(_CUT.format(count=position)) + 1 if position else 0) > limit:
+            return position + 1
+    return 0
 
 
 def _frame(turns: Sequence[Turn], bodies: Sequence[str], cut: int) -> str:

@@ -15,7 +15,7 @@ class Settings:
     """One field a key. Each says its meaning, unit, range and what 0 means in its metadata; `settings_table` renders them."""
 
     mode: Literal["act", "shadow"] = setting(
-        "act", doc="`act` retires; `shadow` judges, reports what it would retire, and signals nothing."
+        "act", doc="`act` retires; `shadow` judges, reports what it would retire, and ends nothing."
     )
     lock_seconds: float = setting(
         2.0,

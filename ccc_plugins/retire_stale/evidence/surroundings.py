@@ -111,7 +111,12 @@ class Probe:
             return read
 
     def computes(self, headless: Headless, seconds: float) -> bool | None:
-        """Whether a process uses CPU over this time, which is waited for unless it stands still; None when that cannot be seen."""
+        """Whether a process uses CPU over this time, which is waited for unless it stands still.
+
+        None when that cannot be seen, as in no time.
+        """
+        if not seconds:
+            return None
         try:
             import psutil  # here, so that the rest works where it cannot be imported
         except ImportError:

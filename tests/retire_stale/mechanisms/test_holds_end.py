@@ -79,6 +79,14 @@ def test_a_transcript_that_is_gone_is_held_for_until_a_person_decides(stage: Sta
     assert isinstance(stage.inject(overrule=True), Respawn)
 
 
+@pytest.mark.parametrize("release", ["2.1.61"], indirect=True)
+def test_without_a_look_at_the_cpu_an_idle_headless_is_idle(stage: Stage) -> None:
+    """`cpu_look_seconds = 0` leaves that sign out, also on a release that has no better one."""
+    stage.use(cpu_look_seconds=0.0)
+    stage.take_over("from terminal")
+    assert isinstance(stage.inject(), Respawn)
+
+
 def test_an_armed_wake_up_is_held_for_until_a_person_decides(stage: Stage) -> None:
     """A wake-up is work that lingers: the headless lives for it, unless a person wants it ended."""
     stage.head.ask("WAKE: 600")
