@@ -14,9 +14,7 @@ from ccc_hookspecs.config import setting
 class Settings:
     """One field a key. Each says its meaning, unit, range and what 0 means in its metadata; `settings_table` renders them."""
 
-    mode: Literal["act", "shadow"] = setting(
-        "act", doc="`act` retires; `shadow` judges, reports what it would retire, and ends nothing."
-    )
+    mode: Literal["act", "shadow"] = setting("act", doc="`act` retires; `shadow` judges, reports what it would retire, and ends nothing.")
     lock_seconds: float = setting(
         2.0,
         doc="How long to wait for a session's lock before the session is left to a later look.",
