@@ -77,7 +77,7 @@ def entry_of(record: Mapping[str, Any], offset: int) -> Entry:
         writer=writer_of(record.get("entrypoint")),
         timestamp=seconds(record.get("timestamp")),
         release=_text(record.get("version")),
-        in_tree=main and uuid is not None and record.get("type") in _TREE_TYPES,
+        in_tree=main and uuid is not None and str(record.get("type")) in _TREE_TYPES,
         made_up=isinstance(message, Mapping) and message.get("model") == "<synthetic>",
         gives_back=_gives_back(record) if main and record.get("type") == "user" else (),
     )
