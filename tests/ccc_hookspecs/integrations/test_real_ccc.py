@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.ccc_hookspecs.integrations.real.place import CHECKOUT, WATCHTOWER, missing
+from tests.ccc_hookspecs.integrations.real.place import HERE
 from tests.ccc_hookspecs.integrations.real.stories import ROLLED_BACK, STORIES
-from tests.real.isolation import Isolated, wait_for_value
-from tests.real.releases import CACHE, VARIABLE
+from tests.real.isolation import Isolated
+from tests.real.releases import program
 
 RELEASE = "2.1.332"
 STORY_SECONDS = 240.0
@@ -40,13 +40,14 @@ def test_story(key: str, short_path: Path) -> None:
 
     With the plugin away (`-`) the story shows the rollback.
     """
-    if (reason := missing(RELEASE)) is not None:
+    if (reason := HERE.missing(RELEASE)) is not None:
         pytest.skip(reason)
-    extra = {"CCC_CHECKOUT": str(CHECKOUT), "CCC_WATCHTOWER": WATCHTOWER or "", VARIABLE: str(CACHE)}
-    isolated = Isolated(short_path, "tests.ccc_hookspecs.integrations.real.play", [RELEASE, key], extra)
+    arguments = [str(program(RELEASE)), *HERE.arguments(), key]
+    isolated = Isolated(short_path, "tests.ccc_hookspecs.integrations.real.play", arguments)
     try:
-        outcome = wait_for_value(isolated, "story", key, STORY_SECONDS)
+        isolated.wait(STORY_SECONDS)
     finally:
         isolated.close()
+    outcome = next(isolated.values(), None)
     assert outcome is not None, isolated.complaint()
     assert outcome["passed"], outcome

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tests.ccc_hookspecs.integrations.real.place import CHECKOUT, WATCHTOWER
+from tests.ccc_hookspecs.integrations.real.place import Place
 from tests.real.files import json_lines
 from tests.real.judge import open_turn
 from tests.real.waiting import PATIENCE, wait_until
@@ -25,14 +25,15 @@ RETIRE_STALE = [sys.executable, "-c", "from ccc_plugins.retire_stale.cli_run imp
 class CenterWorld(World):
     """A world whose host is CCC. `control_plane`: its worker owns the processes, not its dashboard."""
 
-    def __init__(self, root: Path, claude: Path, *, plugin: bool, control_plane: bool) -> None:
+    def __init__(self, root: Path, claude: Path, place: Place, *, plugin: bool, control_plane: bool) -> None:
         super().__init__(root, claude)
+        self._checkout = place.checkout
         self._plugin = plugin
         self._center: subprocess.Popen[bytes] | None = None
         self.environ |= {
             "PATH": os.pathsep.join((str(claude.parent), os.environ["PATH"])),
             "PORT": str(PORT),
-            "PYTHONPATH": os.pathsep.join(filter(None, (str(WATCHTOWER or ""), os.environ.get("PYTHONPATH")))),
+            "PYTHONPATH": os.pathsep.join(filter(None, (str(place.watchtower or ""), os.environ.get("PYTHONPATH")))),
             "PYTHONDONTWRITEBYTECODE": "1",
             "CCC_PYTHON": sys.executable,
             "CCC_CONTROL_PLANE_ENGINES": "1" if control_plane else "0",
@@ -47,12 +48,12 @@ class CenterWorld(World):
 
     def open(self) -> None:
         """Start CCC and wait until it answers."""
-        command = [str(CHECKOUT / "run.sh")]
+        command = [str(self._checkout / "run.sh")]
         with self.output.open("ab") as output:
             self._center = subprocess.Popen(
                 [*RETIRE_STALE, *command] if self._plugin else command,
                 env=self.environ,
-                cwd=CHECKOUT,
+                cwd=self._checkout,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

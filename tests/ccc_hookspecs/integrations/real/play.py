@@ -1,6 +1,6 @@
 """Plays stories in the real CCC with one release of Claude Code, one after another, and prints the outcome of each as JSON.
 
-    python -m tests.ccc_hookspecs.integrations.real.play RELEASE KEY...
+    python -m tests.ccc_hookspecs.integrations.real.play CLAUDE CHECKOUT WATCHTOWER KEY...
 
 Run by `tests.real.inside`. A key is a story's name; with `+control` behind it CCC's control plane is on, and with `-` behind
 all the plugin is away.
@@ -11,45 +11,44 @@ from __future__ import annotations
 import json
 import sys
 import time
-import traceback
 from pathlib import Path
 from typing import Any
 
 from tests.ccc_hookspecs.integrations.real.center import CenterWorld
+from tests.ccc_hookspecs.integrations.real.place import Place
 from tests.ccc_hookspecs.integrations.real.stories import STORIES
 from tests.real.judge import complaints
-from tests.real.play import forgot
-from tests.real.releases import program
+from tests.real.play import forgot, where
 
 ANSWERS_IN_SHORT = 400
 
 
-def played(release: str, key: str) -> dict[str, Any]:
+def played(claude: Path, place: Place, key: str) -> dict[str, Any]:
     """The outcome of one story."""
     name, _, control = key.rstrip("-").partition("+")
     plugin, began = not key.endswith("-"), time.monotonic()
-    world = CenterWorld(Path.home() / key, program(release), plugin=plugin, control_plane=bool(control))
+    world = CenterWorld(Path.home() / key, claude, place, plugin=plugin, control_plane=bool(control))
     found: list[str] = []
     try:
         try:
             world.open()
             STORIES[name](world)
         except Exception as error:  # noqa: BLE001 - whatever went wrong in one story is its outcome, and no other's
-            found.append(f"{type(error).__name__}: {error} ({traceback.extract_tb(error.__traceback__)[1].lineno})"[:ANSWERS_IN_SHORT])
+            found.append(f"{type(error).__name__}: {str(error)[:ANSWERS_IN_SHORT]} ({where(error)})")
         found += [*complaints(world), *world.ended_at_work()]
         world.facts["retired"] = [line.split("reason=")[-1] for line in world.activity("RETIRE")]
     finally:
         world.shut()
         world.close()
     passed = forgot(found) if not plugin else not found
-    outcome = {"story": key, "release": release, "complaints": found, "facts": world.facts, "passed": passed}
+    outcome = {"story": key, "complaints": found, "facts": world.facts, "passed": passed}
     return outcome | {"seconds": round(time.monotonic() - began, 1)}
 
 
 def main() -> None:
-    release, *keys = sys.argv[1:]
+    claude, checkout, watchtower, *keys = sys.argv[1:]
     for key in keys:
-        print(json.dumps(played(release, key)), flush=True)
+        print(json.dumps(played(Path(claude), Place.given(checkout, watchtower), key)), flush=True)
 
 
 if __name__ == "__main__":
