@@ -12,11 +12,12 @@ from ccc_plugins.retire_stale.evidence.anchor import Anchor
 from ccc_plugins.retire_stale.evidence.news import RECENT, News
 from ccc_plugins.retire_stale.judgement.alarms import Alarm
 from ccc_plugins.retire_stale.judgement.attribution import Ledger
+from ccc_plugins.retire_stale.judgement.background import Background
 from ccc_plugins.retire_stale.judgement.entries import Entry
 from ccc_plugins.retire_stale.judgement.intake import Intake
 from ccc_plugins.retire_stale.judgement.stream import Stream
 
-_CLASSES: Mapping[str, type[Any]] = {c.__name__: c for c in (Place, Anchor, News, Intake, Ledger, Entry, Alarm, Stream)}
+_CLASSES: Mapping[str, type[Any]] = {c.__name__: c for c in (Place, Anchor, News, Intake, Ledger, Entry, Alarm, Background, Stream)}
 _PLAIN = (type(None), bool, int, float, str)
 
 

@@ -106,7 +106,7 @@ def _work(facts: IdlenessFacts) -> Iterator[str]:
         yield f"session state {stream.state}"
     elif stream.begun and not stream.ended:
         yield "start-up not finished"
-    if stream.ended_tasks and stream.turn is None and (facts.quiet is None or abs(facts.quiet) < _NOTICE_COMES):
+    if stream.background.ended and stream.turn is None and (facts.quiet is None or abs(facts.quiet) < _NOTICE_COMES):
         yield "a background task ended, its notice is to come"
     if facts.children and not stream.ended:
         yield f"start-up not finished: {facts.children} child processes"
@@ -122,7 +122,7 @@ def _work(facts: IdlenessFacts) -> Iterator[str]:
 
 def _lingering(facts: IdlenessFacts) -> Iterator[str]:
     """Signs of work that may never end by itself, after the turn that began it."""
-    for key, kind in facts.stream.tasks.items():
+    for key, kind in facts.stream.background.open.items():
         if key not in facts.noticed:
             yield f"background task {key[:4]} ({kind}) open"
     for tool in facts.tools or ():
