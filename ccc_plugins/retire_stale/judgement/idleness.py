@@ -148,7 +148,8 @@ def _never_asked(facts: IdlenessFacts) -> bool:
     """A process that was never given anything, that is past its registration and runs nothing: ending it loses nothing."""
     nothing_said = not facts.stream.begun and not facts.stream.ended and facts.log == "readable"
     nothing_sent = facts.unacknowledged == () and not facts.asked and facts.unread == 0
-    return nothing_said and nothing_sent and facts.children == 0 and facts.registered is True
+    nothing_runs = facts.children == 0 and facts.tools == ()
+    return nothing_said and nothing_sent and nothing_runs and facts.registered is True
 
 
 def _gaps(facts: IdlenessFacts) -> Iterator[str]:
