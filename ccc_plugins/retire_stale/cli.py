@@ -12,6 +12,7 @@ try:
 except ModuleNotFoundError:  # the extra is optional: hosts need no command line
     sys.exit("retire-stale needs the extra 'cli': pip install 'ccc-retire-stale[cli]'")
 
+from ccc_plugins.retire_stale.cli_run import run
 from ccc_plugins.retire_stale.evidence.case_dir import CaseError, JudgedCase, judge_case
 from ccc_plugins.retire_stale.judgement.decision import course
 
@@ -20,6 +21,9 @@ from ccc_plugins.retire_stale.judgement.decision import course
 @click.version_option(package_name="ccc-retire-stale")
 def main() -> None:
     """Look into what retire-stale decides, and run a host with it."""
+
+
+main.add_command(run)
 
 
 @main.command()

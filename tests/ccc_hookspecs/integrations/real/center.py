@@ -19,7 +19,7 @@ from tests.real.waiting import PATIENCE, wait_until
 from tests.real.world import Text, World
 
 PORT = 8090
-RETIRE_STALE = [sys.executable, "-c", "from ccc_plugins.retire_stale.cli_run import run; run()", "--"]
+RETIRE_STALE = [sys.executable, "-m", "ccc_plugins.retire_stale.cli", "run", "--"]
 
 
 class CenterWorld(World):
