@@ -64,6 +64,12 @@ def by_own_records(path: str, own_ids: Iterable[str], *, thorough: bool) -> Anch
     return None if first is None or start is None else Anchor(start, first.offset)
 
 
+def by_size(path: str, size: int) -> Anchor:
+    """At the size that was noted at the spawn; a line that was half written then was not loaded."""
+    newline = rfind(path, b"\n", end=size)
+    return Anchor(0 if newline is None else newline + 1)
+
+
 def by_time(path: str, spawned_at: float) -> Anchor:
     """Behind the last record that is stamped before the spawn: all there is to go by while the headless wrote nothing itself."""
     for line in lines_backward(path):

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from ccc_hookspecs.claude.jsonl import JsonlFollower, Place
 from ccc_hookspecs.values import Headless
-from ccc_plugins.retire_stale.evidence.anchor import Anchor, by_own_records, by_time, find_first_record, find_record
+from ccc_plugins.retire_stale.evidence.anchor import Anchor, by_own_records, by_size, by_time, find_first_record, find_record
 from ccc_plugins.retire_stale.evidence.news import News
 from ccc_plugins.retire_stale.judgement.entries import Entry
 from ccc_plugins.retire_stale.judgement.intake import Intake
@@ -199,7 +199,7 @@ class Transcript:
         if headless.resumed is False:
             return Anchor(0)
         if headless.transcript_size is not None:
-            return Anchor(headless.transcript_size) if headless.transcript_size <= (self._size or 0) else None
+            return by_size(path, headless.transcript_size) if headless.transcript_size <= (self._size or 0) else None
         anchor = by_own_records(path, first_ids, thorough=compacted)
         if anchor is None and self._spawned_at is not None:
             anchor = by_time(path, self._spawned_at)
