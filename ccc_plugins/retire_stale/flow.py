@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ccc_hookspecs.specs import Host
-from ccc_hookspecs.values import Facts, Headless, Kept, Outcome, Tick
+from ccc_hookspecs.values import Deferral, Facts, Headless, Kept, Outcome, Tick
 from ccc_plugins.retire_stale.catch_up import CatchUp, catch_up
 from ccc_plugins.retire_stale.deferrals import Deferrals
 from ccc_plugins.retire_stale.evidence.branches import lost_prompts, read_tree, turns_of
@@ -29,7 +29,7 @@ from ccc_plugins.retire_stale.sightings import Sightings
 if TYPE_CHECKING:
     from ccc_plugins.retire_stale.evidence.surroundings import View
 
-__all__ = ["Flow", "Wanted", "is_gone"]
+__all__ = ["Flow", "Wanted", "is_gone", "waits_for"]
 
 log = logging.getLogger(__name__)
 
@@ -143,6 +143,12 @@ class Flow:
     def forget(self, headless: Headless) -> None:
         """The process is gone."""
         self.evidence.forget(headless)
+
+
+def waits_for(outcome: Outcome) -> tuple[str, ...]:
+    """What keeps a process that was not retired: the signs of work, or where there are none the outcome's own reason."""
+    at_work = isinstance(outcome, Deferral) and outcome.facts.idleness != "idle" and outcome.facts.signs
+    return at_work or (outcome.reason,)
 
 
 def _as_known_now(ccc: Host, headless: Headless) -> Headless | None:

@@ -13,7 +13,7 @@ from ccc_hookspecs.errors import SessionLockTimeout
 from ccc_hookspecs.specs import Host, hookimpl
 from ccc_hookspecs.values import Deferral, Headless, TerminalLaunch, Tick
 from ccc_plugins.retire_stale.deferrals import DeferredRetirement
-from ccc_plugins.retire_stale.flow import Flow
+from ccc_plugins.retire_stale.flow import Flow, waits_for
 from ccc_plugins.retire_stale.identity import presence
 from ccc_plugins.retire_stale.plugin import plugin
 
@@ -53,7 +53,7 @@ def _signs_of_work(ccc: Host, flow: Flow, headless: Headless) -> tuple[str, ...]
         outcome = flow.retire_for_terminal(ccc, headless, mechanism=NAME, reason=REASON, lock_seconds=flow.settings.lock_seconds)
     except SessionLockTimeout:
         return ("the session is in use",)
-    return (outcome.facts.signs or (outcome.reason,)) if isinstance(outcome, Deferral) else ()
+    return waits_for(outcome) if isinstance(outcome, Deferral) else ()
 
 
 @hookimpl

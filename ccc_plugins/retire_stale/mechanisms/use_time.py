@@ -8,9 +8,9 @@ from __future__ import annotations
 import logging
 
 from ccc_hookspecs.specs import Host, hookimpl
-from ccc_hookspecs.values import Decision, Deferral, Deliver, Headless, Hold, Injection, Kept, Outcome, Respawn, RetirementFailure
+from ccc_hookspecs.values import Decision, Deliver, Headless, Hold, Injection, Kept, Outcome, Respawn, RetirementFailure
 from ccc_plugins.retire_stale.evidence.observer import Judgement
-from ccc_plugins.retire_stale.flow import Flow, is_gone
+from ccc_plugins.retire_stale.flow import Flow, is_gone, waits_for
 from ccc_plugins.retire_stale.judgement.decision import course
 from ccc_plugins.retire_stale.judgement.idleness import sign_kind
 from ccc_plugins.retire_stale.plugin import plugin
@@ -98,7 +98,7 @@ def _not_retired(flow: Flow, injection: Injection, judgement: Judgement, outcome
     stale = facts.attribution == "stale" or (judgement.attribution.verdict == "stale" and facts.attribution != "fresh")
     if not stale and not isinstance(outcome, RetirementFailure):
         return Deliver()
-    signs = (facts.signs or (outcome.reason,)) if isinstance(outcome, Deferral) else (outcome.reason,)
+    signs = waits_for(outcome)
     reason = f"{judgement.attribution.reason}; not retired: {outcome.reason}"
     return _held(flow, injection, Hold(reason=reason, signs=signs, lingering=judgement.idleness.lingering, cost=_cost(signs)))
 

@@ -63,8 +63,11 @@ def test_an_answer_that_never_reaches_the_disk_is_held_for_until_a_person_decide
     stage.head.wait_event("result", count=2)
     stage.take_over("from terminal")
     wait_until(lambda: stage.head.status.read_text().count("false"), "an idle headless")
-    assert "the transcript does not hold yet" in held(stage).reason
-    assert "the transcript does not hold yet" in held(stage).reason
+    hold = held(stage)
+    assert hold.signs == ("the transcript does not hold yet what the log shows",)
+    assert hold.cost is not None
+    assert hold.signs[0] in hold.cost
+    assert held(stage).reason == hold.reason
     assert stage.head.alive
     assert isinstance(stage.inject(overrule=True), Respawn)
     assert not stage.head.alive
