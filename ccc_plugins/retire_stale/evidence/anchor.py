@@ -57,9 +57,11 @@ def find_first_record(path: str, wanted: str, *, start: int = 0, end: int | None
 def by_own_records(path: str, own_ids: Iterable[str], *, thorough: bool) -> Anchor | None:
     """The anchor that the earliest of these own records tells, or None when none of them is in the file.
 
-    `thorough`: look for earlier copies of each too, as a compaction may have appended the history anew.
+    `thorough`: look for earlier copies of each too, as a compaction may have appended the history anew. Somebody else's may have,
+    too: then the copy found is followed to the original, unless that is far away.
     """
     first = _first_own(path, dict.fromkeys(own_ids), thorough)
+    first = None if first is None else _original(path, first)
     start = None if first is None else _behind_loaded(path, first)
     return None if first is None or start is None else Anchor(start, first.offset)
 
@@ -104,6 +106,13 @@ def _first_own(path: str, own_ids: Iterable[str], thorough: bool) -> Entry | Non
         elif find_first_record(path, own, start=first.offset, end=first.offset + _BESIDE) is None:
             first = _last(path, own, end=first.offset) or first
     return first
+
+
+def _original(path: str, entry: Entry) -> Entry:
+    """The first copy of a record, each looked for near the next."""
+    while (earlier := _last(path, entry.uuid or "", start=max(0, entry.offset - _BESIDE), end=entry.offset)) is not None:
+        entry = earlier
+    return entry
 
 
 def _last(path: str, own: str, *, start: int = 0, end: int | None = None) -> Entry | None:

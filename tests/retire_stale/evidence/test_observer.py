@@ -395,6 +395,20 @@ def test_a_compaction_elsewhere_makes_it_stale(session: Session, spawned: bool) 
     assert judged.attribution.verdict == "stale"
 
 
+def test_inputs_before_a_compaction_elsewhere_stay_acknowledged(tmp_path: Path) -> None:
+    """History that the terminal appended anew, the headless's own records among it, hides none of what was taken before."""
+    session = Session(tmp_path, "2.1.168")
+    head = Head(session)
+    head.ask()
+    sent = head.send()
+    session.operation("dequeue")
+    session.user(head.tip, "<command-name>/cost</command-name>", "sdk-cli")
+    head.begin()
+    head.finish(sent)
+    compact(session, session.last, "cli", history(session))
+    assert verdicts(head.judge()) == STALE_IDLE
+
+
 # --- files that are not as they were -------------------------------------------------------------------------------------
 
 
