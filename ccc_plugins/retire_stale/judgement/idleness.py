@@ -35,7 +35,8 @@ class IdlenessFacts:
     an acknowledgement; None when the host does not know what was sent. `asked`: whether anything was ever sent. `unread`: bytes in
     the FIFO. `tools`: running tool processes, each described. `children`: how many live children of any kind. `registry_status`: of
     its record in the live-session registry. `registered`: whether it has one. `queued`: inputs the transcript shows enqueued
-    and not taken. `unanswered`: the last input that was taken shows no outcome. `noticed`: tasks whose end the transcript tells.
+    and not taken. `unanswered`: the last input that was taken shows no outcome. `noticed`: tasks whose end the transcript tells;
+    it counts where the log tells none.
     `quiet`: seconds since the log was last written to. `subagents`: a subagent's file grew since the last look. `silent`: the transcript
     goes on, the log does not, and nobody else is alive on the session. `computing`: it used more than a trace of CPU between two looks.
     """
@@ -123,7 +124,7 @@ def _work(facts: IdlenessFacts) -> Iterator[str]:
 def _lingering(facts: IdlenessFacts) -> Iterator[str]:
     """Signs of work that may never end by itself, after the turn that began it."""
     for key, kind in facts.stream.background.open.items():
-        if key not in facts.noticed:
+        if facts.stream.background.reported or key not in facts.noticed:
             yield f"background task {key[:4]} ({kind}) open"
     for tool in facts.tools or ():
         yield f"running tool: {tool}"

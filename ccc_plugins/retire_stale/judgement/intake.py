@@ -15,7 +15,8 @@ from typing import Any
 from ccc_plugins.retire_stale.judgement.entries import Entry, seconds
 
 _REMEMBERED = 64
-_NOTICE = re.compile(r"<task-id>([^<]{1,128})</task-id>")
+_NOTICE = re.compile(r"<task-id>([^<]{1,128})</task-id>\s*(?:<(?!status)[a-z-]+>[^<]*</[a-z-]+>\s*)*<status>")
+"""With a status: without one, a monitor tells of something that it saw, and goes on."""
 _INPUTS = frozenset({"prompt", "queued"})
 
 

@@ -181,6 +181,8 @@ def test_a_task_whose_end_the_transcript_tells_is_over() -> None:
     facts = replace(IDLE, stream=ended(background=Background(open={"a36a0b8": "agent"})))
     assert judge_idleness(facts).verdict == "busy"
     assert judge_idleness(replace(facts, noticed=frozenset({"a36a0b8"}))).verdict == "idle"
+    reported = ended(background=Background(open={"a36a0b8": "local_bash"}, reported=True))
+    assert judge_idleness(replace(facts, stream=reported, noticed=frozenset({"a36a0b8"}))).verdict == "busy"
 
 
 @pytest.mark.case("C29")

@@ -12,7 +12,7 @@ from ccc_plugins.retire_stale.judgement.entries import Entry, Kind
 from ccc_plugins.retire_stale.judgement.intake import Intake
 from tests.retire_stale.builders import stamp
 
-NOTICE = "<task-notification>\n<task-id>a36a0b8</task-id>\n<status>completed</status>"
+NOTICE = "<task-notification>\n<task-id>a36a0b8</task-id>\n<output-file>/tmp/x</output-file>\n<status>completed</status>"
 
 
 def after(*operations: str, at: float = 100.0) -> Intake:
@@ -79,6 +79,14 @@ def test_a_notice_names_the_task_that_ended() -> None:
     intake = Intake()
     intake.operation({"operation": "enqueue", "content": NOTICE}, 0)
     assert intake.noticed == {"a36a0b8"}
+
+
+def test_a_monitors_event_is_not_its_end() -> None:
+    """It comes as a notice, too, but without a status."""
+    intake = Intake()
+    event = "<task-notification>\n<task-id>ba8hn26r5</task-id>\n<summary>Monitor event</summary>\n<event>tick</event>"
+    intake.operation({"operation": "enqueue", "content": event}, 0)
+    assert intake.noticed == set()
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(["operation", "timestamp", "content"]), st.none() | st.integers() | st.text(max_size=9))))
