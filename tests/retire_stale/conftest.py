@@ -35,6 +35,10 @@ FACTS: dict[str, Facts] = {
     "unknown": Facts(attribution="stale", attribution_reason="1 foreign record", idleness="unknown"),
 }
 
+HEADLESS = Headless(session_id="72350742-dff3-4ee0-a645-6602d6d2b86e", pid=4_000_001, start_time=17.25)
+PID, STARTED = 4_000_001, 17.25
+"""A headless that never was, for what is only written down."""
+
 Look: TypeAlias = str | Facts | Callable[[], str | Facts]
 """What a judge answers: facts, a key of `FACTS`, or what computes either."""
 
@@ -175,6 +179,17 @@ def _reap(fake: Fake) -> None:
 def state_dir(tmp_path: Path) -> Path:
     """The host's private directory, not made yet."""
     return tmp_path / "state"
+
+
+@pytest.fixture
+def journal(state_dir: Path) -> Journal:
+    """The journal in that directory."""
+    return Journal(state_dir)
+
+
+def begin(journal: Journal, headless: Headless = HEADLESS, *, freezes: bool = True) -> int:
+    """Record the intent to retire a headless; returns its id."""
+    return journal.begin(headless, mechanism="retire_stale.watcher", reason="a terminal took a turn", freezes=freezes)
 
 
 @pytest.fixture

@@ -5,25 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from ccc_hookspecs.processes import start_time
-from ccc_hookspecs.values import Headless, Rung
+from ccc_hookspecs.values import Rung
 from ccc_plugins.retire_stale.journal import AlreadyClaimed, Ending, Journal
-
-HEADLESS = Headless(session_id="72350742-dff3-4ee0-a645-6602d6d2b86e", pid=4_000_001, start_time=17.25)
-PID, STARTED = 4_000_001, 17.25
-
-
-@pytest.fixture
-def journal(state_dir: Path) -> Journal:
-    return Journal(state_dir)
-
-
-def begin(journal: Journal, headless: Headless = HEADLESS, *, freezes: bool = True) -> int:
-    return journal.begin(headless, mechanism="retire_stale.watcher", reason="a terminal took a turn", freezes=freezes)
+from tests.retire_stale.conftest import HEADLESS, PID, STARTED, begin
 
 
 def test_intent_and_its_end_are_kept_whole(journal: Journal) -> None:
