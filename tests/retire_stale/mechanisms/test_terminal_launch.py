@@ -66,6 +66,22 @@ def test_a_deferral_is_dropped_when_the_terminal_left_without_writing(stage: Sta
     assert deferred(stage) == 0
 
 
+@pytest.mark.case("C86")
+def test_a_second_terminal_has_its_own_time_to_start(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A launch long after the first, whose terminal went away, is not taken for that one's leftover."""
+    stage.work("SLOW 2")
+    stage.launch()
+    long_after = time.time() + terminal_launch.TERMINAL_START_SECONDS + 1
+    monkeypatch.setattr("time.time", lambda: long_after)
+    stage.launch()
+    stage.tick(terminal_launch)
+    assert deferred(stage) == 1
+    monkeypatch.undo()
+    stage.head.wait_idle()
+    stage.tick(terminal_launch)
+    assert not stage.head.alive
+
+
 def test_a_deferral_stands_when_the_terminal_wrote_and_left(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal that took a turn and left has made the headless stale: the deferral is honoured."""
     monkeypatch.setattr(terminal_launch, "TERMINAL_START_SECONDS", 0.0)

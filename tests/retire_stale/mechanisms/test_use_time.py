@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import uuid
+from dataclasses import replace
+
 import pytest
 
 from ccc_hookspecs.signals import headless_kept, headless_retired, injection_held, retirement_proposed
 from ccc_hookspecs.testing.harness import wait_until
-from ccc_hookspecs.values import Deliver, Hold, Respawn, Veto
+from ccc_hookspecs.values import Deliver, Hold, Injection, Respawn, Veto
+from ccc_plugins.retire_stale.mechanisms import use_time
 from tests.retire_stale.mechanisms.conftest import Stage
 
 
@@ -53,6 +59,44 @@ def test_a_stale_busy_headless_is_left_alone_and_the_text_held(stage: Stage) -> 
     assert respawn.catch_up is not None
     assert "from terminal" in respawn.catch_up
     assert len(respawn.catch_up_turns) == 1
+
+
+@pytest.mark.case("C50")
+def test_a_stale_headless_that_died_unreaped_is_replaced(stage: Stage) -> None:
+    """A process that exited and that its host has not reaped yet is released, and a fresh one takes the text."""
+    stage.take_over("from terminal")
+    agent = stage.head.headless
+    os.kill(agent.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, agent.pid, os.WEXITED | os.WNOWAIT)
+    injection = Injection(session_id=agent.session_id, text="next", message_id=str(uuid.uuid4()), headless=agent)
+    assert isinstance(use_time.pre_inject(stage.host, injection), Respawn)
+    assert [gone.pid for gone in stage.host.releases] == [agent.pid]
+    assert stage.signals.of(headless_retired) == []
+
+
+def test_without_a_journal_a_stale_headless_gets_no_text_and_no_signal(stage: Stage) -> None:
+    """Where the intent cannot be recorded nothing is ended, by any mechanism, and the text is held with the reason."""
+    (stage.host.state_dir / "retire_stale.sqlite3").mkdir()
+    stage.terminal("from terminal")
+    decision = stage.inject()
+    assert isinstance(decision, Hold)
+    assert "the journal cannot be used" in decision.reason
+    stage.launch()
+    stage.tick(times=3)
+    assert stage.head.alive
+
+
+@pytest.mark.parametrize("unknown", ["sent", "start_time"])
+def test_what_a_host_does_not_know_is_no_proof(stage: Stage, unknown: str) -> None:
+    """A stale headless whose inputs or identity its host cannot tell gets no text and no signal; unknown inputs a person may overrule."""
+    stage.take_over("from terminal")
+    agent = replace(stage.head.headless, **{unknown: None})  # type: ignore[arg-type]
+    decisions = []
+    for overrule in (False, True):
+        injection = Injection(session_id=agent.session_id, text="next", message_id=str(uuid.uuid4()), headless=agent, overrule=overrule)
+        decisions.append(type(use_time.pre_inject(stage.host, injection)))
+    assert decisions == [Hold, Respawn if unknown == "sent" else Hold]
+    assert stage.head.alive == (unknown == "start_time")
 
 
 def test_turns_given_back_once_are_not_given_back_again(stage: Stage) -> None:
@@ -123,8 +167,6 @@ def test_a_session_whose_transcript_is_gone_keeps_its_only_memory(stage: Stage) 
 
 def test_another_engines_session_is_none_of_its_business(stage: Stage) -> None:
     """A headless of another engine, or of another process of the host, is answered with None."""
-    from dataclasses import replace
-
     stage.take_over("from terminal")
     headless = stage.head.headless
     for other in (replace(headless, engine="codex"), replace(headless, owned=False)):
