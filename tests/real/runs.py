@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.real.isolation import Isolated
 from tests.real.releases import FULL, program
-from tests.real.stories import by_key, keys_for
+from tests.real.stories import by_key, keys_for, without_plugin
 
 AT_ONCE = 2
 """Releases played at the same time: a story mostly waits, and two of them keep two cores busy."""
@@ -68,18 +68,19 @@ class Runs:
 
 
 def rows(outcomes: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[list[str]]:
-    """The table of releases and stories, its head first; outcomes by release and key. Empty cells: not played."""
-    releases = list(outcomes)
+    """The table of stories and releases, its head first; outcomes by release and key. Empty cells: not played."""
+    releases = sorted(outcomes, key=lambda release: [int(number) for number in release.split(".")])
     keys = sorted({key for played in outcomes.values() for key in played})
-    return [["", "story", *releases], *([key, _title(key), *(_cell(outcomes[r].get(key)) for r in releases)] for key in keys)]
+    return [["", "story", *releases], *([key, _title(key), *(_cell(key, r, outcomes[r].get(key)) for r in releases)] for key in keys)]
 
 
 def _title(key: str) -> str:
     story = by_key(key)
-    return f"{story.title}; without the plugin: a turn is forgotten" if key.endswith("-") else story.title
+    return f"{story.title}; without the plugin" if without_plugin(key) else story.title
 
 
-def _cell(outcome: Mapping[str, Any] | None) -> str:
+def _cell(key: str, release: str, outcome: Mapping[str, Any] | None) -> str:
     if outcome is None:
-        return ""
-    return f"{'holds' if outcome['passed'] else 'FAILS'}, {outcome['seconds']:.0f} s"
+        return "not fit" if release in by_key(key).unfit else ""
+    held = "turn forgotten" if without_plugin(key) else "holds"
+    return f"{held if outcome['passed'] else 'FAILS'}, {outcome['seconds']:.0f} s"

@@ -41,7 +41,28 @@ def into_the_terminal(world: World) -> None:
     world.start("q1 by ccc")
     terminal = world.terminal()
     world.ask(terminal, "q2 in the terminal")
-    said = world.send("q3 by ccc")
-    world.facts["q3 went"] = said["ending"]
-    terminal.leave()
-    world.send("q4 by ccc")
+    with world.serving():
+        world.send("q3 by ccc", "--no-wait")
+        # Typed into it, or kept until it has gone where a release does not say on which session a terminal is.
+        waiting = world.row()["messages"]
+        world.facts["message while a terminal is open"] = waiting[0]["state"] if waiting else "delivered"
+        if waiting and waiting[0]["state"] != "held":
+            world.wait_settled()
+        terminal.leave()
+        world.send("q4 by ccc")
+
+
+@story("s", "hold overruled by a person")
+def overruled(world: World) -> None:
+    world.start("s1 by ccc")
+    before = world.head()
+    world.command("BG: sleep 600")
+    world.one_shot("s2 by another program")
+    held = world.send("s3 by ccc", "--no-wait")
+    assert held["state"] == "held", held
+    assert held["hold"]["lingering"], held
+    world.facts["held by"] = held["hold"]["signs"]
+    assert world.head() == before, "the headless was ended in spite of its background task"
+    overruled = world.ccc("send", world.session_id, "--now")[-1]
+    assert overruled["ending"] == "answered", overruled
+    assert world.head() not in (before, None)

@@ -34,7 +34,7 @@ def launch_with_busy_headless(world: World) -> None:
         assert world.head() == busy, "the busy headless was ended"
         world.release()
         wait_until(lambda: world.head() is None, "the end of the headless once it is idle")
-        assert retired_by(events) == ["retire_stale.terminal_launch"]
+        wait_until(lambda: retired_by(events) == ["retire_stale.terminal_launch"], "the event of the retirement")
         terminal.leave()
         world.send("h4 by ccc")
 
@@ -47,7 +47,7 @@ def watcher_alone(world: World) -> None:
         terminal = world.terminal()
         world.ask(terminal, "i2 in the terminal")
         wait_until(lambda: world.head() is None, "the end of the idle headless beside a terminal")
-        assert retired_by(events) == ["retire_stale.watcher"]
+        wait_until(lambda: retired_by(events) == ["retire_stale.watcher"], "the event of the retirement")
         terminal.leave()
         world.send("i3 by ccc")
 
