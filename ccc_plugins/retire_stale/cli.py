@@ -40,7 +40,7 @@ def explain(directory: Path, as_json: bool) -> None:
         click.echo(f"retire-stale: {error}", err=True)
         sys.exit(2)
     report = _report(judged)
-    click.echo(json.dumps(report, indent=1) if as_json else _in_words(report))
+    click.echo(json.dumps(report, indent=1) if as_json else _printable(_in_words(report)))
 
 
 def _report(judged: JudgedCase) -> dict[str, Any]:
@@ -59,6 +59,11 @@ def _report(judged: JudgedCase) -> dict[str, Any]:
         "resumable": judged.judgement.resumable,
         "release": judged.judgement.release,
     }
+
+
+def _printable(text: str) -> str:
+    """Ids are what a file holds, which may be no character, or one that a terminal obeys."""
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in text)
 
 
 def _in_words(report: dict[str, Any]) -> str:

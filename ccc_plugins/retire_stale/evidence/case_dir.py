@@ -15,7 +15,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from ccc_hookspecs.values import Headless, SentInput, is_uuid
 from ccc_plugins.retire_stale.evidence.observer import Judgement, Observer, Surroundings
@@ -74,7 +74,7 @@ def _headless(directory: Path, case: Mapping[str, Any]) -> Headless:
     session, pid, sent = case.get("session_id"), case.get("head_pid"), case.get("sent")
     return Headless(
         session_id=str(session) if is_uuid(session) else _NO_SESSION,
-        pid=max(1, pid) if isinstance(pid, int) else 1,
+        pid=max(1, int(pid)) if _is_count(pid) else 1,
         start_time=None,
         stdout_log=(directory / "stdout.log").absolute(),
         sent=tuple(SentInput(message_id=i) for i in sent if is_uuid(i)) if isinstance(sent, list) else None,
@@ -84,7 +84,8 @@ def _headless(directory: Path, case: Mapping[str, Any]) -> Headless:
 
 def _surroundings(directory: Path, case: Mapping[str, Any]) -> Surroundings:
     records = _registry(directory)
-    mine = records.get(case.get("head_pid"))
+    pid = case.get("head_pid") if _is_count(case.get("head_pid")) else None
+    mine = records.get(pid)
     children = case.get("children")
     tools = [c for c in children if isinstance(c, dict) and c.get("own_group")] if isinstance(children, list) else []
     unread = case.get("fifo_unread")
@@ -96,7 +97,7 @@ def _surroundings(directory: Path, case: Mapping[str, Any]) -> Surroundings:
         children=len(children) if isinstance(children, list) else None,
         registry_status=status if isinstance(status, str) else None,
         registered=mine is not None,
-        others=any(pid != case.get("head_pid") for pid in records),
+        others=any(other != pid for other in records),
     )
 
 
@@ -112,9 +113,12 @@ def _registry(directory: Path) -> dict[Any, Mapping[str, Any]]:
     return found
 
 
-def _is_count(value: object) -> bool:
+def _is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
+    """Seconds since the epoch; None for anything that cannot be that."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return float(value) if 0 <= value < 1e12 else None
