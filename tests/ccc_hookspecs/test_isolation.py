@@ -137,7 +137,7 @@ def test_a_raising_plugin_silences_no_other(hook: str, failures: list[tuple[str,
     assert "Traceback" in caplog.text
 
 
-@pytest.mark.parametrize("answer", ["deliver", True, 0, object(), Hold], ids=repr)
+@pytest.mark.parametrize("answer", ["deliver", True, 0, object(), Hold], ids=["text", "bool", "number", "object", "class"])
 def test_an_answer_that_is_no_decision_is_a_failure(answer: object, failures: list[tuple[str, PluginFailure]]) -> None:
     """It counts as no answer, the next plugin is asked, and the report names the type but not the value."""
     manager = manager_of(Recorder(answer=Hold(reason="next")), Recorder(answer=answer))

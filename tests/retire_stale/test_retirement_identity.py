@@ -70,7 +70,7 @@ def test_what_is_not_ours_is_not_even_looked_at(lab: Lab, change: dict[str, Any]
     assert fake.goes_on
 
 
-@pytest.mark.parametrize("pid", [os.getpid(), os.getppid()])
+@pytest.mark.parametrize("pid", [os.getpid(), os.getppid()], ids=["ourselves", "our parent"])
 def test_process_that_we_descend_from_is_never_signalled(lab: Lab, pid: int) -> None:
     """A registration that names our own process or a forebear keeps it."""
     fake = lab.fake()
