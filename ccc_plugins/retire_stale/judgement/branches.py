@@ -190,7 +190,7 @@ def _unaware(tree: Tree, kept: str | None, other: str) -> bool:
 
 def _was_rewound(tree: Tree, before: Sequence[Entry], later: Entry) -> bool:
     """Whether a rewind was noted between what was left behind and the first answer on the branch that was begun then."""
-    last = max(e.offset for e in before)
+    last = max((e.offset for e in before), default=later.offset)
     answers = [e.offset for e in tree.below(later.uuid or "") if e.kind == "answer"]
     return any(last < position < min(answers, default=position + 1) for position in tree.rewinds)
 

@@ -1,0 +1,126 @@
+"""Which turns a branch lacks: what two writers hung side by side, not what one of them left behind on purpose."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ccc_plugins.retire_stale.judgement.branches import Tree, lacking, release_numbers, resumed_leaf
+from ccc_plugins.retire_stale.judgement.entries import Entry, Kind, Writer
+from tests.retire_stale.builders import RELEASES
+
+KINDS: tuple[Kind, ...] = ("prompt", "answer", "boundary", "note", "queued", "echo", "other")
+WRITERS: tuple[Writer, ...] = ("typed", "sdk", "unknown")
+IDS = st.integers(0, 9)
+EDGES = st.tuples(IDS, st.none() | IDS, st.sampled_from(KINDS), st.sampled_from(WRITERS), st.none() | st.floats(0, 9))
+
+
+def entry(uuid: str, parent: str | None, kind: Kind = "answer", writer: Writer = "sdk", *, at: float = 0.0, offset: int = 0) -> Entry:
+    return Entry(offset=offset, type="x", kind=kind, uuid=uuid, parent=parent, writer=writer, timestamp=at, in_tree=True)
+
+
+class Forest:
+    """Turns in the order in which they stand."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+
+    def turn(self, name: str, parent: str | None, writer: Writer) -> str:
+        self.add(name, parent, "prompt", writer)
+        return self.add(f"{name}-answer", name, "answer", writer)
+
+    def add(self, uuid: str, parent: str | None, kind: Kind, writer: Writer = "sdk") -> str:
+        at = len(self.entries)
+        self.entries.append(entry(uuid, parent, kind, writer, at=float(at), offset=at))
+        return uuid
+
+    def lacks(self, leaf: str) -> list[str | None]:
+        return [e.uuid for e in lacking(Tree.of(self.entries), leaf) if e.kind in ("prompt", "queued")]
+
+
+@pytest.fixture
+def forest() -> Forest:
+    made = Forest()
+    made.turn("first", None, "sdk")
+    return made
+
+
+def test_a_rollback_leaves_the_terminals_turn_out(forest: Forest) -> None:
+    """Both hang on the same answer, and each branch lacks the other's."""
+    theirs = forest.turn("typed", "first-answer", "typed")
+    mine = forest.turn("rolled-back", "first-answer", "sdk")
+    assert forest.lacks(mine) == ["typed"]
+    assert forest.lacks(theirs) == ["rolled-back"]
+
+
+def test_all_turns_down_the_other_branch_are_lacking(forest: Forest) -> None:
+    """In the order in which they stand, a text accepted in the middle of a turn among them."""
+    one = forest.turn("one", "first-answer", "typed")
+    forest.add("queued", one, "queued", "typed")
+    forest.turn("two", "queued", "typed")
+    mine = forest.turn("rolled-back", "first-answer", "sdk")
+    assert forest.lacks(mine) == ["one", "queued", "two"]
+
+
+def test_a_straight_line_lacks_nothing(forest: Forest) -> None:
+    """Whoever took the turns in it."""
+    assert forest.lacks(forest.turn("three", forest.turn("two", "first-answer", "typed"), "sdk")) == []
+
+
+def test_a_rewind_leaves_its_own_turns_out_on_purpose(forest: Forest) -> None:
+    """A person at a terminal went back, or edited a prompt: what was left was known to who left it."""
+    forest.turn("before", "first-answer", "typed")
+    assert forest.lacks(forest.turn("instead", "first-answer", "typed")) == []
+
+
+def test_parallel_tools_and_retries_are_no_branches(forest: Forest) -> None:
+    """Inside one turn, calls hang side by side and a retry begins anew."""
+    prompt = forest.add("prompt", "first-answer", "prompt")
+    one = forest.add("call-1", prompt, "answer")
+    two = forest.add("call-2", one, "answer")
+    forest.add("result-1", one, "other")
+    leaf = forest.add("done", forest.add("result-2", two, "other"), "answer")
+    assert forest.lacks(leaf) == []
+
+
+def test_two_roots_are_two_branches(forest: Forest) -> None:
+    """A process that began the session anew beside a headless that did not know of it."""
+    mine = forest.turn("anew", None, "sdk")
+    assert forest.lacks(mine) == ["first"]
+
+
+@pytest.mark.parametrize(
+    ("release", "numbers"),
+    [("2.1.119", (2, 1, 119)), ("2.1.119-beta.1", (2, 1, 119)), ("2.1", None), ("", None), (None, None), ("v2.1.1", None)],
+)
+def test_releases_compare_as_numbers(release: str | None, numbers: tuple[int, ...] | None) -> None:
+    """Of any other form, none are known."""
+    assert release_numbers(release) == numbers
+
+
+@given(st.lists(EDGES, max_size=14), st.lists(st.integers(0, 12), max_size=3), st.sampled_from([*RELEASES, None, "?"]), st.booleans())
+def test_no_tree_hangs_or_raises(
+    edges: list[tuple[int, int | None, Kind, Writer, float | None]], named: list[int], release: str | None, spliced: bool
+) -> None:
+    """Loops, orphans, repeated ids, records on one line: there is a leaf in the tree, and nothing on its branch is lacking."""
+    entries = [
+        Entry(
+            offset=0 if spliced else offset,
+            type="x",
+            kind=kind,
+            uuid=str(uuid),
+            parent=None if parent is None else str(parent),
+            writer=writer,
+            timestamp=at,
+            in_tree=True,
+        )
+        for offset, (uuid, parent, kind, writer, at) in enumerate(edges)
+    ]
+    tree = Tree.of(entries, [str(leaf) for leaf in named])
+    leaf = resumed_leaf(tree, release)
+    assert (leaf is None) == (not entries)
+    branch = {e.uuid for e in tree.path(leaf)}
+    lost = [e.uuid for e in lacking(tree, leaf)]
+    assert not branch & set(lost)
+    assert len(lost) == len(set(lost))
