@@ -102,10 +102,10 @@ class _Local:
         wrapped = f"<local-command-stdout>{text}</local-command-stdout>"
         agent = self.agent
         if agent.release.has("system_local_command"):
-            agent.journal.system("local_command", content=wrapped, level="info", isMeta=False)
+            record_id = agent.journal.system("local_command", content=wrapped, level="info", isMeta=False)
             if on_stdout:
                 message = messages.synthetic(text, "end_turn" if agent.release.has("user_message") else "stop_sequence")
-                agent.stream.assistant(message, new_id(), self.mark, marked=False)
+                agent.stream.assistant(message, record_id, self.mark, marked=False)
         else:
             record_id = agent.journal.user(wrapped)
             if on_stdout:

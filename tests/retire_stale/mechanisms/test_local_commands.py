@@ -1,4 +1,4 @@
-"""Commands that Claude Code answers itself, sent to a headless: what they print is in no transcript."""
+"""Commands that Claude Code answers itself, sent to a headless: what they print is in the transcript under the same `uuid` alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def simulator(claude_home: ClaudeHome, request: pytest.FixtureRequest) -> Iterat
 
 
 def test_after_a_local_command_the_headless_is_fresh_and_can_be_retired(stage: Stage) -> None:
-    """`/cost` prints an answer that is never written; the next text goes in, and after a terminal's turn the headless goes."""
+    """`/cost` prints an answer that is written as no answer; the next text goes in, and after a terminal's turn the headless goes."""
     stage.use(settle_seconds=0.2)
     stage.head.send("/cost")
     stage.head.wait_idle()
