@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.xdist_group("wheel")  # one wheel is built for all of them
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 MECHANISMS = ("retire_stale.use_time", "retire_stale.terminal_launch", "retire_stale.watcher")
