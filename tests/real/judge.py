@@ -6,27 +6,40 @@ import re
 import reprlib
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from tests.real.files import CATCH_UP, Transcript, json_lines
+from tests.real.waiting import NotSeen, wait_until
 from tests.real.world import Text, World
 
 FORGOTTEN = "was answered without"
 """Stands in every complaint about an answer whose context lacked a turn."""
 
 
+LAG_SECONDS = 5.0
+"""How long the transcript may lag behind what a process printed; a second was measured on a quiet machine."""
+
 _MARK = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def complaints(world: World) -> list[str]:
     """Whatever does not hold, in words."""
+    with suppress(NotSeen):
+        wait_until(lambda: all_written(world), "the last answers in the transcript", LAG_SECONDS)
     transcript = world.transcript()
     found = [*_not_once(world, transcript), *_branches(world, transcript)]
     for message in world.given:
         if message.by_ccc:
             found += _message(world, transcript, message)
     return [*found, *_given_back_twice(transcript), *_ended_at_work(world)]
+
+
+def all_written(world: World) -> bool:
+    """Whether the transcript holds an answer to every message."""
+    transcript = world.transcript()
+    return all(transcript.answered(given.text) for given in world.given if given.by_ccc)
 
 
 def _not_once(world: World, transcript: Transcript) -> Iterator[str]:
