@@ -131,13 +131,11 @@ def test_more_signs_of_work_never_make_it_idle(signs: list[str], gaps: list[str]
         facts = replace(facts, **GAPS[gap])
         assert judge_idleness(facts).verdict != "idle"
     for name in signs:
-        changes, sign = SIGNS[name]
+        changes, _ = SIGNS[name]
         if "stream" in changes and facts.stream is not IDLE.stream:
             continue
         facts = replace(facts, **changes)
-        judged = judge_idleness(facts)
-        assert judged.verdict == "busy"
-        assert sign in judged.signs
+        assert judge_idleness(facts).verdict == "busy"
 
 
 @given(st.sets(st.sampled_from(["unacknowledged", "unread", "tools", "children"]), min_size=1))
