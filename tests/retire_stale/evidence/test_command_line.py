@@ -90,7 +90,7 @@ def test_a_fork_does_not_write_what_it_resumes(arguments: tuple[str, ...], expec
         ((BIN, "-p"), BIN),
         ((VERSIONS,), VERSIONS),
         (("2.1.212",), VERSIONS),
-        (("node", "/tmp/cc/2.1.6/node_modules/.bin/claude", "-p"), "/usr/bin/node"),
+        (("node", "/opt/cc/2.1.6/node_modules/.bin/claude", "-p"), "/usr/bin/node"),
         (("/usr/bin/node", "--no-warnings", "/usr/lib/node_modules/@anthropic-ai/claude-code/cli.js"), "/usr/bin/node"),
         (("node", "--require", "dotenv/config", "/usr/local/bin/claude", "-c"), "/usr/bin/node"),
         (("bun", "/opt/node_modules/@anthropic-ai/claude-code/cli.js"), None),
