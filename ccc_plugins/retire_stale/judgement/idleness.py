@@ -105,7 +105,7 @@ def _work(facts: IdlenessFacts) -> Iterator[str]:
         yield f"turn open: {stream.turn}"
     elif stream.state not in (None, _IDLE_STATUS):
         yield f"session state {stream.state}"
-    elif stream.begun and not stream.ended:
+    elif (stream.begun or stream.hooks) and not stream.ended:
         yield "start-up not finished"
     if stream.background.ended and stream.turn is None and (facts.quiet is None or abs(facts.quiet) < _NOTICE_COMES):
         yield "a background task ended, its notice is to come"

@@ -30,10 +30,10 @@ class Stream:
     `session_ids`: the sessions that the events named, in order of change. `reset`: a `/clear` was reported. `turn`: why a turn
     is open, or None. `begun`: something was ever begun. `ended`: a turn or the start-up ever ended. `state`: the last reported
     session state. `commands`: inputs that the process reported and did not finish. `finished`: inputs that it did finish.
-    `mentioned`: inputs that an event named. `lifecycle`: it reports commands. `background`: its background tasks. `requests`: questions to
-    the host that have no answer. `alarms`: armed wake-ups and jobs. `last_answer`: `uuid` and `message.id` of the latest answer on the
-    main chain; `answered_in`: the session that it named. `compactions`: how many it reported. `first_ids`: the first own ids. `new_ids`:
-    own ids since `take_ids`.
+    `mentioned`: inputs that an event named. `lifecycle`: it reports commands. `hooks`: hooks that began and did not end. `background`: its
+    background tasks. `requests`: questions to the host that have no answer. `alarms`: armed wake-ups and jobs. `last_answer`: `uuid` and
+    `message.id` of the latest answer on the main chain; `answered_in`: the session that it named. `compactions`: how many it reported.
+    `first_ids`: the first own ids. `new_ids`: own ids since `take_ids`.
     """
 
     session_ids: list[str] = field(default_factory=list)
@@ -46,6 +46,7 @@ class Stream:
     commands: dict[str, str] = field(default_factory=dict)
     finished: set[str] = field(default_factory=set)
     mentioned: set[str] = field(default_factory=set)
+    hooks: set[str] = field(default_factory=set)
     background: Background = field(default_factory=Background)
     requests: dict[str, str] = field(default_factory=dict)
     alarms: dict[str, Alarm] = field(default_factory=dict)
@@ -175,7 +176,9 @@ class Stream:
             case "session_state_changed":
                 self._state(event)
             case "hook_started":
-                self.begun = True
+                self.hooks.add(str(event.get("hook_id")))
+            case "hook_response":
+                self.hooks.discard(str(event.get("hook_id")))
             case "background_tasks_changed":
                 self.background.listed(event)
             case "task_started" | "task_updated" | "task_notification" | "task_progress":

@@ -250,6 +250,16 @@ def test_results_whose_text_says_something_are_told_apart() -> None:
     assert [stream.must_read(call) for call in ("t1", "t2", "t3", "t4", "t5")] == [False, True, True, True, False]
 
 
+@pytest.mark.case("C61")
+def test_a_hook_at_the_start_runs_until_it_has_answered() -> None:
+    """However long: an event ends it, and a process that waits for its first input afterwards has begun nothing."""
+    began = {"type": "system", "subtype": "hook_started", "hook_id": "h1", "hook_event": "SessionStart"}
+    assert fed(began).hooks == {"h1"}
+    assert fed(began, {**began, "subtype": "hook_progress"}, {**began, "hook_id": "h2"}).hooks == {"h1", "h2"}
+    answered = fed(began, {**began, "subtype": "hook_response"})
+    assert (answered.hooks, answered.begun) == (set(), False)
+
+
 def test_only_a_report_says_that_the_session_was_reset() -> None:
     """A `/clear`."""
     assert fed({"type": "conversation_reset"}).reset
