@@ -29,7 +29,9 @@ def wrap(stage: Stage, monkeypatch: pytest.MonkeyPatch, release: str = MEASURED[
         stage.head = stage.simulator.headless()
     stage.head.ask("hello")
     stage.host.adopt(stage.head)
-    return psutil.Process(stage.head.pid).children(recursive=True)[-1]
+    below = psutil.Process(stage.head.pid).children(recursive=True)
+    stage.tools += below  # ended with the test, when the wrapper leaves them behind
+    return below[-1]
 
 
 @pytest.mark.parametrize("release", ["2.1.61", "2.1.332"])
