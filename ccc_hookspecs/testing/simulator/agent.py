@@ -41,7 +41,10 @@ class Input:
 
 
 class Agent:
-    """The state of one process. `on_line` takes each line of standard input, `ask` a permission question, `show` what a terminal prints."""
+    """The state of one process. `on_line` takes each line of standard input, `ask` a permission question, `show` what a terminal prints.
+
+    `waiting`: whether its front holds input that it has not begun with.
+    """
 
     def __init__(self, settings: Settings, inbox: Inbox, *, entrypoint: str) -> None:
         self.settings = settings
@@ -72,6 +75,7 @@ class Agent:
         self.on_line: Callable[[str], None] = lambda line: None
         self.ask: Callable[[str, dict[str, Any], str], str | None] = lambda name, given, call: None
         self.show: Callable[[str], None] = lambda text: None
+        self.waiting: Callable[[], bool] = lambda: False
         self.on_task_end: Callable[[Command | Subagent], None] = lambda task: None
 
     def _new_journal(self, session_id: str) -> Journal:
@@ -136,18 +140,19 @@ class Agent:
         elif not self.background or self.release.has("idle_beside_background"):
             self.stream.session_state("idle")
         self._busy = status == "busy"
-        self._tell()
+        self.tell()
 
     def took(self) -> None:
         """One more line of standard input was taken, be it answered, queued or dropped."""
         self._taken += 1
-        self._tell()
+        self.tell()
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
+        """Say anew whether it is busy. What was typed and not begun with yet counts as work."""
         path = self.settings.status_file
         if path is not None:
             part = path.with_name(path.name + ".tmp")
-            part.write_text(json.dumps({"busy": self._busy or self.in_turn or bool(self.queue), "taken": self._taken}))
+            part.write_text(json.dumps({"busy": self._busy or self.in_turn or bool(self.queue) or self.waiting(), "taken": self._taken}))
             part.replace(path)
 
     # --- waiting --------------------------------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ class Terminal:
         self._asking = False
         agent.on_line = self._line
         agent.ask = self._ask
+        agent.waiting = lambda: bool(self._typed)
 
     def run(self) -> int:
         """Returns the exit code. Raises Terminated."""
@@ -64,6 +65,8 @@ class Terminal:
             self.agent.inbox.interrupted = False
             self.agent.status("idle")
             _print(answer + "\n")
+        else:
+            self.agent.tell()
         _print(PROMPT)
 
     def _turn(self, given: Input) -> str:
