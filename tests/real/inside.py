@@ -95,6 +95,8 @@ def end_all() -> None:
 
 
 def stop(*_: object) -> NoReturn:
+    # A parent that dies tells once for each of its threads; only the first may break in, the rest would break off the clearing up.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise SystemExit(143)
 
 
