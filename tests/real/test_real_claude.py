@@ -35,6 +35,7 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     playing.close()
 
 
+@pytest.mark.case("C01", "C60", "C65", "C72", "C75", "C86", "C88")
 @pytest.mark.parametrize(("release", "key"), CASES, ids=[f"{release}-{key}" for release, key in CASES])
 def test_story(request: pytest.FixtureRequest, release: str, key: str, runs: Runs) -> None:
     """No answer lacks a turn that was on disk, no stale process adds a branch, none is ended at work, and each message is there once.
