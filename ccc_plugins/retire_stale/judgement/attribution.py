@@ -30,6 +30,7 @@ class Ledger:
         self._above: dict[str, str] = {}
         self._tip: set[str] = set()
         self._entrypoint: str | None = None
+        self._boundary: str | None = None
         self.answered_at = -1
 
     def claim(self, ids: Iterable[str]) -> None:
@@ -65,11 +66,9 @@ class Ledger:
         return own
 
     def continues(self, entry: Entry) -> bool:
-        """Whether this record that is left over is an answer right below own records, by the same entry point.
-
-        Some are written before they are printed. Another writer's answer stands below an input of its own.
-        """
-        return entry.kind == "answer" and entry.uuid in self._tip and entry.entrypoint == self._entrypoint
+        """Whether this record that is left over is an answer right below own records, or the summary below an own compaction, by the
+        same entry point. Some are written before they are printed. Another writer's stands below an input or a compaction of its own."""
+        return entry.kind in ("answer", "note") and entry.uuid in self._tip and entry.entrypoint == self._entrypoint
 
     def dismiss(self, uuid: str) -> None:
         """This record stood in the file before: it is no news."""
@@ -91,10 +90,12 @@ class Ledger:
 
     def _grow_tip(self, uuid: str, entry: Entry, own: bool) -> None:
         """The tip is what was last added of own records and, with no other input between, below them."""
-        if not own and (entry.parent not in self._tip or entry.kind not in ("answer", "other")):
+        below = entry.parent in self._tip and entry.kind in ("answer", "other")
+        if not own and not below and (entry.kind != "note" or entry.parent != self._boundary):
             return
         if own:
             self._entrypoint = entry.entrypoint
+            self._boundary = uuid if entry.kind == "boundary" else None
         if len(self._tip) >= _TIP:
             self._tip.clear()
         self._tip.add(uuid)

@@ -131,6 +131,18 @@ def test_an_answer_right_below_own_records_may_have_yet_to_be_printed() -> None:
     assert [e.uuid for e in ledger.left_over if ledger.continues(e)] == ["a1", "a1b"]
 
 
+def test_the_summary_of_an_own_compaction_may_have_yet_to_be_printed() -> None:
+    """And the answer below it; not what a person ran in a shell there, nor the summary of another writer's compaction."""
+    ledger = Ledger()
+    ledger.claim(["u1", "b1"])
+    for one in (entry("u1", "root", "prompt"), entry("b1", "u1", "boundary"), entry("s1", "b1", "note"), entry("a1", "s1")):
+        ledger.add(one)
+    ledger.add(entry("bash", "a1", "note"))
+    ledger.add(entry("b2", "a1", "boundary"))
+    ledger.add(entry("s2", "b2", "note"))
+    assert [e.uuid for e in ledger.left_over if ledger.continues(e)] == ["s1", "a1"]
+
+
 def test_an_answer_by_another_entry_point_is_not_one_to_be_printed() -> None:
     """A terminal that answers by itself right below the headless's records is another writer."""
     ledger = Ledger()
