@@ -6,8 +6,8 @@ CLAUDE ?=
 .PHONY: test demo clean
 
 test: .venv/.dev
-	.venv/bin/python -m pytest -q -n 4 --dist loadgroup -m 'not real'
-	.venv/bin/python -m pytest -q -m real
+	.venv/bin/python -m pytest -q -n 3 --dist loadgroup -m 'not real and not alone'
+	.venv/bin/python -m pytest -q -m 'real or alone'
 
 demo: .venv-demo/.cli
 	.venv-demo/bin/python -m ccc_hookspecs.host.demo $(if $(CLAUDE),--claude "$(CLAUDE)")

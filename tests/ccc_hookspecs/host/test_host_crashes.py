@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -96,6 +97,10 @@ def test_the_steps_are_these(world: World) -> None:
     assert tuple(passed) == STEPS
 
 
+def _grew(host: EmbeddedHost, before: list[str]) -> bool:
+    return len(kept(host)) > len(before)
+
+
 @pytest.mark.case("C75")
 @pytest.mark.parametrize("release", ["2.0.42", "2.1.119", "2.1.216", NEWEST])
 def test_killed_at_any_moment(world: World, release: str) -> None:
@@ -106,9 +111,11 @@ def test_killed_at_any_moment(world: World, release: str) -> None:
     session = host.begin(world.home.project)
     world.until(host, host.send(session.session_id, "first"))
     for number in range(3):
+        before = kept(host)
         driver = drive(world, session, 0, *(f"{'stale ' if n % 2 else ''}text {number}.{n}" for n in range(6)))
+        wait_until(partial(_grew, host, before), "a kept text")
         try:
-            driver.wait(moments.uniform(0.2, 1.2))
+            driver.wait(moments.uniform(0.0, 1.0))
         except subprocess.TimeoutExpired:
             driver.kill()
         driver.wait()

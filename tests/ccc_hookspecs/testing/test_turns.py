@@ -90,7 +90,7 @@ def test_a_terminal_asks_on_its_screen(simulator: Simulator) -> None:
     terminal.type("ASK: echo ran")
     wait_until(lambda: "[y/n]" in terminal.screen(), "the question")
     terminal.type("y")
-    terminal.wait_idle()
+    wait_until(terminal.answers, "the answer")
     assert recited(terminal.answers()[-1]) == ["first", "ASK: echo ran"]
 
 

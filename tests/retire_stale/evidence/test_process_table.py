@@ -17,6 +17,8 @@ from ccc_plugins.retire_stale.evidence import procfs, psutil_rows
 from ccc_plugins.retire_stale.evidence.process_table import ProcessRow, ProcessTable, snapshot
 from tests.retire_stale.evidence.conftest import Actors
 
+pytestmark = pytest.mark.alone
+
 S = "7d5f2c31-4c58-4a36-9d7f-0c2d6a1b9e10"
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

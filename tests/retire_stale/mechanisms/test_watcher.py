@@ -5,9 +5,11 @@ from __future__ import annotations
 import signal
 import threading
 
+import psutil
 import pytest
 
 from ccc_hookspecs.signals import headless_retired, retirement_deferred
+from ccc_hookspecs.testing.harness import wait_until
 from ccc_plugins.retire_stale.mechanisms import watcher
 from tests.retire_stale.mechanisms.conftest import Stage
 
@@ -98,6 +100,7 @@ def test_a_suspended_terminal_takes_nothing_over(stage: Stage) -> None:
     """A terminal that sits stopped is not one that a person drives."""
     terminal = stage.terminal()
     terminal.signal(signal.SIGSTOP)
+    wait_until(lambda: psutil.Process(terminal.pid).status() == psutil.STATUS_STOPPED, "the stop")
     stage.tick(times=3)
     assert stage.head.alive
     terminal.signal(signal.SIGCONT)
