@@ -1,6 +1,6 @@
 """What a whole tick of the watcher costs: 1,000 headless agents and 50 terminals, real processes, with registry records and logs.
 
-    python benchmarks/on_tick.py [--headless N] [--terminals N] [--limit MILLISECONDS]
+    python -m benchmarks.on_tick [--headless N] [--terminals N] [--limit MILLISECONDS]
 
 Half of the terminals are on the session of a headless, which is busy, so that every tick judges it. Prints the median CPU time of a
 tick of `retire_stale.watcher` and of `retire_stale.terminal_launch`, and exits with 1 when both together cost more than the limit.

@@ -1,6 +1,6 @@
 """What one look at all processes costs a tick: 1,000 headless agents and 50 terminals, against psutil's own iteration, in one run.
 
-    python benchmarks/tick_processes.py [--headless N] [--terminals N] [--limit MILLISECONDS]
+    python -m benchmarks.tick_processes [--headless N] [--terminals N] [--limit MILLISECONDS]
 
 Starts that many real processes that only wait and show the command lines of Claude Code, half of the terminals with a headless on the
 same session. Measures CPU time: the first snapshot, one that follows another, the same with what the mechanisms ask of it
