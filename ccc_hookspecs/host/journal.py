@@ -42,7 +42,8 @@ class Journal:
         """What was done, oldest first, of all sessions or of one, of all kinds or of one."""
         with self._database.reading() as db:
             rows = db.execute(
-                "SELECT * FROM journal WHERE (?1 IS NULL OR session_id = ?1) AND (?2 IS NULL OR what = ?2) ORDER BY id", (session_id, what)
+                "SELECT * FROM journal WHERE (:session IS NULL OR session_id = :session) AND (:what IS NULL OR what = :what) ORDER BY id",
+                {"session": session_id, "what": what},
             )
             return tuple(
                 Entry(at=row["at"], what=row["what"], session_id=row["session_id"], detail=json.loads(row["detail"])) for row in rows
