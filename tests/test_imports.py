@@ -19,6 +19,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     # Leaves: they know nothing of ours.
     "ccc_hookspecs.errors": (),
     "ccc_hookspecs.processes": (),
+    "ccc_hookspecs.private_sqlite": (),
     # The contract, from the values outwards.
     "ccc_hookspecs.values": ("ccc_hookspecs.errors",),
     "ccc_hookspecs.specs": ("ccc_hookspecs.values",),

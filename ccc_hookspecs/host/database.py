@@ -5,16 +5,14 @@ Every use opens a connection of its own: that is safe in any thread and after a 
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import stat
-import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
 from ccc_hookspecs.host.errors import StateError
+from ccc_hookspecs.private_sqlite import connect, make_private, use_wal
 
 FILE_NAME: Final = "host.sqlite3"
 
@@ -124,31 +122,16 @@ class Database:
             raise StateError(self.path, f"{error}: free the disk or the file, or point $CCC_HOST_STATE elsewhere") from error
 
     def _connect(self) -> sqlite3.Connection:
-        self._make_private()
-        db = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None)
-        try:
-            db.row_factory = sqlite3.Row
-            self._prepare(db)
-        except BaseException:
-            db.close()
-            raise
-        return db
-
-    def _make_private(self) -> None:
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # An existing file is never opened here: closing it again would drop the locks that SQLite holds on it for this process.
-        with suppress(FileExistsError):
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        found = self.path.lstat()
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        if make_private(self.path) is None:
             raise StateError(self.path, "not a plain file of this user: point $CCC_HOST_STATE to a directory of your own")
+        return connect(self.path, self._busy_seconds, self._prepare)
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         version = db.execute("PRAGMA user_version").fetchone()[0]
         if version > len(MIGRATIONS):
             raise StateError(self.path, f"made by a newer release (schema {version}, this one knows {len(MIGRATIONS)}): upgrade ccc-host")
         if version < len(MIGRATIONS):
-            self._use_wal(db)
+            use_wal(db, self._busy_seconds)
             self._migrate(db)
         # A message must be on the disk before its first byte is in a pipe, also when the power fails.
         db.execute("PRAGMA synchronous = FULL")
@@ -161,18 +144,6 @@ class Database:
                 for statement in script.split(";\n"):
                     db.execute(statement)
             db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-
-    def _use_wal(self, db: sqlite3.Connection) -> None:
-        # SQLite does not wait by itself for another process that switches the same new file at this moment.
-        end = time.monotonic() + self._busy_seconds
-        while True:
-            try:
-                db.execute("PRAGMA journal_mode = WAL")
-                return
-            except sqlite3.OperationalError:
-                if time.monotonic() >= end:
-                    raise
-                time.sleep(0.01)
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-import stat
-import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
+
+from ccc_hookspecs.private_sqlite import connect, make_private, use_wal
 
 log = logging.getLogger(__name__)
 
@@ -105,27 +105,12 @@ class Store:
             raise StoreError(self.path, str(error)) from error
 
     def _connect(self) -> sqlite3.Connection:
-        self._make_private()
-        db = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None)
-        try:
-            db.row_factory = sqlite3.Row
-            self._prepare(db)
-        except BaseException:
-            db.close()
-            raise
-        return db
-
-    def _make_private(self) -> None:
-        """Make the file with 0600 before SQLite does; SQLite gives its side files the same mode."""
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # An existing file is never opened here: closing it again would drop the locks that SQLite holds on it for this process.
-        with suppress(FileExistsError):
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        found = self.path.lstat()
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        found = make_private(self.path)
+        if found is None:
             raise StoreError(self.path, "not a plain file of this user")
         if found.st_mode & 0o077:
             self.path.chmod(0o600)
+        return connect(self.path, self._busy_seconds, self._prepare)
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         db.execute("PRAGMA synchronous = NORMAL")
@@ -133,17 +118,5 @@ class Store:
         if version > SCHEMA_VERSION:
             raise StoreError(self.path, f"made by a newer release (version {version}, this one knows {SCHEMA_VERSION})")
         if version < SCHEMA_VERSION:
-            self._use_wal(db)
+            use_wal(db, self._busy_seconds)
             db.executescript(f"BEGIN IMMEDIATE; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;")
-
-    def _use_wal(self, db: sqlite3.Connection) -> None:
-        # SQLite does not wait by itself for another process that switches the same new file at this moment.
-        end = time.monotonic() + self._busy_seconds
-        while True:
-            try:
-                db.execute("PRAGMA journal_mode = WAL")
-                return
-            except sqlite3.OperationalError:
-                if time.monotonic() >= end:
-                    raise
-                time.sleep(0.01)
