@@ -8,7 +8,6 @@ tick of `retire_stale.watcher` and of `retire_stale.terminal_launch`, and exits 
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
@@ -18,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from benchmarks.tick_processes import SETTLE_SECONDS, milliseconds, waiting_processes
+from benchmarks.tick_processes import SETTLE_SECONDS, milliseconds, options_and_sessions, waiting_processes
 from ccc_hookspecs.processes import start_time
 from ccc_hookspecs.values import Headless, Tick
 from ccc_plugins.retire_stale.mechanisms import terminal_launch, watcher
@@ -78,13 +77,7 @@ def write_registry(root: Path, sessions: Sequence[str], pids: Sequence[int], hea
 
 def main() -> int:
     """Start, measure, print and judge."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--headless", type=int, default=1000)
-    parser.add_argument("--terminals", type=int, default=50)
-    parser.add_argument("--limit", type=float, default=40.0, metavar="MILLISECONDS")
-    options = parser.parse_args()
-    sessions = [str(uuid.uuid4()) for _ in range(options.headless)]
-    others = [*sessions[: options.terminals // 2], *(str(uuid.uuid4()) for _ in range(options.terminals))][: options.terminals]
+    options, sessions, others = options_and_sessions(__doc__)
     with tempfile.TemporaryDirectory() as folder, waiting_processes(sessions, others) as pids:
         time.sleep(SETTLE_SECONDS)
         root = Path(folder)

@@ -88,15 +88,21 @@ class Ticker:
             running_tools(self.table, pid)
 
 
-def main() -> int:
-    """Start, measure, print and judge."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+def options_and_sessions(description: str | None) -> tuple[argparse.Namespace, list[str], list[str]]:
+    """The command line, the sessions of the headless agents, and those of the terminals, half of them the same."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0] if description else None)
     parser.add_argument("--headless", type=int, default=1000)
     parser.add_argument("--terminals", type=int, default=50)
     parser.add_argument("--limit", type=float, default=40.0, metavar="MILLISECONDS")
     options = parser.parse_args()
     sessions = [str(uuid.uuid4()) for _ in range(options.headless)]
     others = [*sessions[: options.terminals // 2], *(str(uuid.uuid4()) for _ in range(options.terminals))][: options.terminals]
+    return options, sessions, others
+
+
+def main() -> int:
+    """Start, measure, print and judge."""
+    options, sessions, others = options_and_sessions(__doc__)
     with waiting_processes(sessions, others) as pids:
         time.sleep(SETTLE_SECONDS)
         return report(Ticker(sessions, pids[: options.headless]), options.limit)
