@@ -21,13 +21,13 @@ class NotSeen(AssertionError):
     """What a test waited for did not come in time."""
 
 
-def wait_until(condition: Callable[[], object], what: str, timeout: float = PATIENCE) -> None:
-    """Wait until `condition()` is true. Raises NotSeen, naming `what`, after `timeout` seconds."""
+def wait_until(condition: Callable[[], object], what: str, timeout: float = PATIENCE, *, every: float = 0.01) -> None:
+    """Wait until `condition()` is true, asking `every` so many seconds. Raises NotSeen, naming `what`, after `timeout` seconds."""
     until = time.monotonic() + timeout
     while not condition():
         if time.monotonic() > until:
             raise NotSeen(f"{what}: not within {timeout:g} s")
-        time.sleep(0.01)
+        time.sleep(every)
 
 
 def read_jsonl(path: Path) -> list[Record]:

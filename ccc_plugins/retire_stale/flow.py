@@ -183,7 +183,7 @@ class _Look:
     def below(self) -> tuple[Process, ...]:
         """See `Order.below`; one snapshot serves this and the first judgement."""
         self.view = self.view or self.evidence.probe.view()
-        return self.evidence.below(self.headless, self.view)
+        return self.view.claude_below(self.headless)
 
     def facts(self) -> Facts:
         view, self.view = self.view, None

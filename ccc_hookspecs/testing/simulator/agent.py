@@ -41,7 +41,7 @@ class Input:
 
 
 class Agent:
-    """The state of one process. `on_line` takes each line of standard input, `ask` a permission question, `show` what a terminal prints.
+    """The state of one process. `on_line` takes each line of standard input, `ask` a permission question.
 
     `waiting`: whether its front holds input that it has not begun with.
     """
@@ -74,7 +74,6 @@ class Agent:
         self._taken = 0
         self.on_line: Callable[[str], None] = lambda line: None
         self.ask: Callable[[str, dict[str, Any], str], str | None] = lambda name, given, call: None
-        self.show: Callable[[str], None] = lambda text: None
         self.waiting: Callable[[], bool] = lambda: False
         self.on_task_end: Callable[[Command | Subagent], None] = lambda task: None
 

@@ -103,10 +103,6 @@ class Evidence:
             return True
         return bool(writers) and not self.is_fresh(ccc, headless)
 
-    def below(self, headless: Headless, view: View) -> tuple[tuple[int, float | None], ...]:
-        """The Claude Code that does the work where the host started a wrapper: the pid and start time of each."""
-        return view.claude_below(headless)
-
     def forget(self, headless: Headless) -> None:
         """The process is gone."""
         with self._lock:
