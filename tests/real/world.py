@@ -126,7 +126,10 @@ class World:
         return said
 
     def killed_send(self, text: str, after: float) -> str | None:
-        """Send a message with a host that is killed after so many seconds; where the message stood then, None when it was not kept yet."""
+        """Send a message with a host that is killed after so many seconds; where the message stood then, None when it was not kept yet.
+
+        Whether it was delivered is the API's to say: the transcript comes later.
+        """
         process = subprocess.Popen(
             [CCC_HOST, "--json", "send", self.session_id, text], cwd=self.project, env=self.environ, stdout=subprocess.DEVNULL
         )
@@ -134,7 +137,7 @@ class World:
         process.kill()
         process.wait()
         waiting = self.row()["messages"]
-        state = waiting[0]["state"] if waiting else "delivered" if self.transcript().of(text) else None
+        state = waiting[0]["state"] if waiting else "delivered" if self.asked(text) else None
         if state is not None:
             self.given.append(Text(text, by_ccc=True))
         return state
@@ -213,6 +216,12 @@ class World:
 
     def transcript(self) -> Transcript:
         return Transcript(self.home / ".claude", self.session_id)
+
+    def check_order(self, *texts: str) -> None:
+        """These texts stand in the transcript one behind another. A text gets there after its answer was printed."""
+        wait_until(lambda: all(self.transcript().of(text) for text in texts), f"{texts} in the transcript")
+        lines = [self.transcript().of(text)[0].line for text in texts]
+        assert lines == sorted(lines), "the messages are out of order"
 
     def requests(self) -> list[dict[str, Any]]:
         """The turns that the API was asked for since the story began."""

@@ -32,8 +32,7 @@ def two_while_busy(world: World) -> None:
         world.wait_settled()
         world.send("p5 by ccc")
     assert world.head() == head
-    lines = [world.transcript().of(text)[0].line for text in texts]
-    assert lines == sorted(lines), "the messages are out of order"
+    world.check_order(*texts)
 
 
 @story("q", "message while a terminal in tmux has the session")
