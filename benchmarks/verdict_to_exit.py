@@ -22,8 +22,8 @@ from ccc_hookspecs.host.errors import HostError
 from ccc_hookspecs.host.host import EmbeddedHost
 from ccc_hookspecs.host.records import Session
 from ccc_hookspecs.manager import PluginManager
+from ccc_hookspecs.outcomes import Retirement
 from ccc_hookspecs.signals import headless_retired
-from ccc_hookspecs.values import Retirement
 from tests.real.isolation import Isolated, unavailable
 from tests.real.releases import RELEASES, program
 from tests.real.waiting import wait_until

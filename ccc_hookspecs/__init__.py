@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ccc_hookspecs.outcomes import Veto
 from ccc_hookspecs.specs import Host, hookimpl, hookspec
-from ccc_hookspecs.values import Decision, Deliver, Headless, Hold, Injection, Respawn, TerminalLaunch, Tick, Veto
+from ccc_hookspecs.values import Decision, Deliver, Headless, Hold, Injection, Respawn, TerminalLaunch, Tick
 
 __all__ = [
     "Decision",

@@ -22,9 +22,10 @@ import pluggy
 
 from ccc_hookspecs import specs
 from ccc_hookspecs.errors import PluginLoadError
+from ccc_hookspecs.outcomes import PluginFailure
 from ccc_hookspecs.signals import emit, plugin_failed
 from ccc_hookspecs.specs import PROJECT, Host, hookimpl, hookspec
-from ccc_hookspecs.values import Decision, Injection, PluginFailure, TerminalLaunch, Tick
+from ccc_hookspecs.values import Decision, Injection, TerminalLaunch, Tick
 
 log = logging.getLogger(__name__)
 

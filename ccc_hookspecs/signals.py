@@ -16,7 +16,7 @@ from typing import Any
 
 from blinker import NamedSignal, Namespace
 
-from ccc_hookspecs.values import PluginFailure, Veto
+from ccc_hookspecs.outcomes import PluginFailure, Veto
 
 log = logging.getLogger(__name__)
 

@@ -1,80 +1,19 @@
-"""The value objects that hooks take and return, and that signals carry.
+"""The value objects that hooks take and return.
 
 All are frozen, made with keywords, and refuse a value that cannot be right where it is made. None holds conversation
-text except `Injection.text` and `Respawn.catch_up`, which are hidden from `repr` so that neither reaches a log.
+text except `Injection.text` and the `catch_up` of a decision, which are hidden from `repr` so that neither reaches a log.
 """
 
 from __future__ import annotations
 
-import math
-import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
+from ccc_hookspecs.checks import check_count, check_path, check_seconds, check_text, check_texts, check_uuid, require
 from ccc_hookspecs.errors import InvalidValueError
 
 Engine: TypeAlias = str
-AttributionVerdict: TypeAlias = Literal["fresh", "stale", "unknown"]
-IdlenessVerdict: TypeAlias = Literal["idle", "busy", "unknown"]
-Rung: TypeAlias = Literal["judge", "identity", "settle", "freeze", "rejudge", "terminate", "kill", "released"]
-
-
-def _require(condition: bool, owner: object, name: str, expected: str) -> None:
-    if not condition:
-        raise InvalidValueError(type(owner).__name__, name, getattr(owner, name), expected)
-
-
-def is_uuid(value: object) -> bool:
-    """True when `value` is a UUID in its canonical 36-character text form, in either case."""
-    if not isinstance(value, str) or len(value) != 36:
-        return False
-    try:
-        return str(uuid.UUID(value)) == value.lower()
-    except ValueError:
-        return False
-
-
-def _check_uuid(owner: object, *names: str) -> None:
-    for name in names:
-        _require(is_uuid(getattr(owner, name)), owner, name, "a UUID such as 72350742-dff3-4ee0-a645-6602d6d2b86e")
-
-
-def _check_path(owner: object, *names: str) -> None:
-    for name in names:
-        value = getattr(owner, name)
-        _require(value is None or (isinstance(value, Path) and value.is_absolute()), owner, name, "an absolute pathlib.Path or None")
-
-
-def _check_seconds(owner: object, *names: str) -> None:
-    for name in names:
-        value = getattr(owner, name)
-        good = value is None or (isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0)
-        _require(good, owner, name, "a finite number of seconds, 0 or more, or None")
-
-
-def _check_count(owner: object, *names: str) -> None:
-    for name in names:
-        value = getattr(owner, name)
-        good = value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0)
-        _require(good, owner, name, "a whole number, 0 or more, or None")
-
-
-def _check_texts(owner: object, *names: str) -> None:
-    for name in names:
-        value = getattr(owner, name)
-        _require(isinstance(value, tuple) and all(isinstance(one, str) for one in value), owner, name, "a tuple of texts")
-
-
-def _check_session(owner: Injection | TerminalLaunch, headless: Headless) -> None:
-    _require(isinstance(headless, Headless), owner, "headless", "a Headless")
-    _require(headless.session_id == owner.session_id, owner, "session_id", f"the headless's own session id {headless.session_id}")
-
-
-def _check_text(owner: object, *names: str) -> None:
-    for name in names:
-        value = getattr(owner, name)
-        _require(isinstance(value, str) and bool(value.strip()), owner, name, "a text that is not empty")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,8 +28,8 @@ class SentInput:
     sent_at: float | None = None
 
     def __post_init__(self) -> None:
-        _check_uuid(self, "message_id")
-        _check_seconds(self, "sent_at")
+        check_uuid(self, "message_id")
+        check_seconds(self, "sent_at")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,12 +65,17 @@ class Headless:
     owned: bool = True
 
     def __post_init__(self) -> None:
-        _check_uuid(self, "session_id")
-        _require(isinstance(self.pid, int) and not isinstance(self.pid, bool) and self.pid > 0, self, "pid", "a process id above 0")
-        _check_seconds(self, "start_time", "spawned_at")
-        _check_text(self, "engine")
-        _check_path(self, "fifo", "stdout_log", "cwd", "config_dir")
-        _check_count(self, "transcript_size")
+        check_uuid(self, "session_id")
+        require(isinstance(self.pid, int) and not isinstance(self.pid, bool) and self.pid > 0, self, "pid", "a process id above 0")
+        check_seconds(self, "start_time", "spawned_at")
+        check_text(self, "engine")
+        check_path(self, "fifo", "stdout_log", "cwd", "config_dir")
+        check_count(self, "transcript_size")
+
+
+def _check_session(owner: Injection | TerminalLaunch, headless: Headless) -> None:
+    require(isinstance(headless, Headless), owner, "headless", "a Headless")
+    require(headless.session_id == owner.session_id, owner, "session_id", f"the headless's own session id {headless.session_id}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +92,7 @@ class Injection:
     overrule: bool = False
 
     def __post_init__(self) -> None:
-        _check_uuid(self, "session_id", "message_id")
+        check_uuid(self, "session_id", "message_id")
         if not isinstance(self.text, str):
             # Only its type: whatever else it is, it may hold conversation text, and errors reach logs.
             raise InvalidValueError("Injection", "text", type(self.text), "a str")
@@ -164,8 +108,8 @@ class TerminalLaunch:
     cwd: Path | None = None
 
     def __post_init__(self) -> None:
-        _check_uuid(self, "session_id")
-        _check_path(self, "cwd")
+        check_uuid(self, "session_id")
+        check_path(self, "cwd")
         if self.headless is not None:
             _check_session(self, self.headless)
 
@@ -179,8 +123,8 @@ class Tick:
     interval: float
 
     def __post_init__(self) -> None:
-        _require(isinstance(self.number, int) and not isinstance(self.number, bool) and self.number >= 1, self, "number", "a count from 1")
-        _check_seconds(self, "monotonic", "interval")
+        require(isinstance(self.number, int) and not isinstance(self.number, bool) and self.number >= 1, self, "number", "a count from 1")
+        check_seconds(self, "monotonic", "interval")
 
 
 # --- what `pre_inject` may answer ---------------------------------------------------------------------------------------
@@ -197,8 +141,8 @@ class Deliver:
     catch_up_turns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_texts(self, "catch_up_turns")
-        _require(bool(self.catch_up_turns) <= (self.catch_up is not None), self, "catch_up_turns", "none when there is no catch_up")
+        check_texts(self, "catch_up_turns")
+        require(bool(self.catch_up_turns) <= (self.catch_up is not None), self, "catch_up_turns", "none when there is no catch_up")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,9 +159,9 @@ class Respawn:
     catch_up_turns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_text(self, "reason")
-        _check_texts(self, "catch_up_turns")
-        _require(bool(self.catch_up_turns) <= (self.catch_up is not None), self, "catch_up_turns", "none when there is no catch_up")
+        check_text(self, "reason")
+        check_texts(self, "catch_up_turns")
+        require(bool(self.catch_up_turns) <= (self.catch_up is not None), self, "catch_up_turns", "none when there is no catch_up")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,152 +178,9 @@ class Hold:
     cost: str | None = None
 
     def __post_init__(self) -> None:
-        _check_text(self, "reason")
-        _check_texts(self, "signs")
+        check_text(self, "reason")
+        check_texts(self, "signs")
 
 
 Decision: TypeAlias = Deliver | Respawn | Hold
 """Everything `pre_inject` may answer besides None."""
-
-
-# --- what signals carry -------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForeignRecord:
-    """A conversation record that another writer appended after the headless had loaded the session.
-
-    `offset`: byte position of its line in the transcript. `entrypoint`: as Claude Code wrote it (`cli`, `sdk-cli`, ...), or None.
-    """
-
-    uuid: str | None
-    type: str
-    entrypoint: str | None
-    offset: int
-
-    def __post_init__(self) -> None:
-        _check_count(self, "offset")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """What decided: both verdicts with their evidence. `signs` are short texts in a fixed vocabulary, without conversation text."""
-
-    attribution: AttributionVerdict
-    attribution_reason: str
-    idleness: IdlenessVerdict
-    signs: tuple[str, ...] = ()
-    foreign: tuple[ForeignRecord, ...] = ()
-    lost: tuple[str, ...] = ()
-    transcript_size: int | None = None
-    log_size: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
-    """A retirement that is about to be tried (signal `retirement_proposed`); a subscriber may answer a `Veto`."""
-
-    headless: Headless
-    mechanism: str
-    reason: str
-    facts: Facts
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Veto:
-    """A subscriber's answer to `retirement_proposed`: keep this process. `reason` is reported."""
-
-    reason: str
-
-    def __post_init__(self) -> None:
-        _check_text(self, "reason")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retirement:
-    """A headless was retired and is confirmed gone. `rung` is the last step needed, `seconds` the time from verdict to exit."""
-
-    headless: Headless
-    mechanism: str
-    reason: str
-    facts: Facts
-    rung: Rung
-    seconds: float
-    exit_code: int | None = None
-
-    def __post_init__(self) -> None:
-        _check_seconds(self, "seconds")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deferral:
-    """A headless should go, but is busy or may be: it is asked again. `since` is seconds since the epoch of the first time."""
-
-    headless: Headless
-    mechanism: str
-    reason: str
-    facts: Facts
-    since: float
-
-    def __post_init__(self) -> None:
-        _check_seconds(self, "since")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """A headless was looked at and kept, for this reason."""
-
-    headless: Headless
-    mechanism: str
-    reason: str
-    facts: Facts | None = None
-    would_retire: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetirementFailure:
-    """A retirement that began and did not end in a confirmed exit. No second writer may be started while the process lives."""
-
-    headless: Headless
-    mechanism: str
-    reason: str
-    rung: Rung
-    facts: Facts | None = None
-
-
-Outcome: TypeAlias = Retirement | Deferral | Kept | RetirementFailure
-"""How one look at one headless ended."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldInjection:
-    """An injection is kept back. `since` is seconds since the epoch of its first hold."""
-
-    session_id: str
-    message_id: str
-    hold: Hold
-    since: float
-
-    def __post_init__(self) -> None:
-        _check_uuid(self, "session_id", "message_id")
-        _check_seconds(self, "since")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Respawned:
-    """A fresh headless took over. `retired` is the process it replaces; `message_id` the message that asked for it."""
-
-    headless: Headless
-    retired: Headless
-    reason: str
-    message_id: str | None = None
-    catch_up_turns: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PluginFailure:
-    """One plugin's hook call or one subscriber raised. `where` is the hook's or signal's name."""
-
-    plugin: str
-    where: str
-    error: str

@@ -21,14 +21,22 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "ccc_hookspecs.processes": (),
     "ccc_hookspecs.private_sqlite": (),
     # The contract, from the values outwards.
-    "ccc_hookspecs.values": ("ccc_hookspecs.errors",),
+    "ccc_hookspecs.checks": ("ccc_hookspecs.errors",),
+    "ccc_hookspecs.values": ("ccc_hookspecs.checks", "ccc_hookspecs.errors"),
+    "ccc_hookspecs.outcomes": ("ccc_hookspecs.checks", "ccc_hookspecs.values"),
     "ccc_hookspecs.specs": ("ccc_hookspecs.values",),
-    "ccc_hookspecs.signals": ("ccc_hookspecs.values",),
-    "ccc_hookspecs": ("ccc_hookspecs.specs", "ccc_hookspecs.values"),
+    "ccc_hookspecs.signals": ("ccc_hookspecs.outcomes",),
+    "ccc_hookspecs": ("ccc_hookspecs.outcomes", "ccc_hookspecs.specs", "ccc_hookspecs.values"),
     "ccc_hookspecs.settings": ("ccc_hookspecs.errors",),
     "ccc_hookspecs.config": ("ccc_hookspecs.errors", "ccc_hookspecs.settings"),
     "ccc_hookspecs.ticker": ("ccc_hookspecs.values",),
-    "ccc_hookspecs.isolation": ("ccc_hookspecs", "ccc_hookspecs.errors", "ccc_hookspecs.s[ip]*", "ccc_hookspecs.values"),
+    "ccc_hookspecs.isolation": (
+        "ccc_hookspecs",
+        "ccc_hookspecs.errors",
+        "ccc_hookspecs.outcomes",
+        "ccc_hookspecs.s[ip]*",
+        "ccc_hookspecs.values",
+    ),
     "ccc_hookspecs.discovery": ("ccc_hookspecs.isolation",),
     "ccc_hookspecs.manager": (
         "ccc_hookspecs.config",
@@ -43,7 +51,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "ccc_hookspecs.integrations*": ("ccc_hookspecs*",),
     "ccc_hookspecs.testing*": ("ccc_hookspecs*",),
     # The plugin, from what judges to what acts.
-    "ccc_plugins.retire_stale.judgement*": ("ccc_hookspecs.values", "ccc_plugins.retire_stale.judgement*"),
+    "ccc_plugins.retire_stale.judgement*": ("ccc_hookspecs.outcomes", "ccc_plugins.retire_stale.judgement*"),
     "ccc_plugins.retire_stale.evidence*": (
         "ccc_hookspecs",
         "ccc_hookspecs.[!hit]*",

@@ -22,8 +22,8 @@ from ccc_hookspecs.host.output import Output
 from ccc_hookspecs.host.serving import serve as serve_until
 from ccc_hookspecs.host.store import STATE_VARIABLE
 from ccc_hookspecs.manager import PluginManager
+from ccc_hookspecs.outcomes import PluginFailure
 from ccc_hookspecs.signals import plugin_failed
-from ccc_hookspecs.values import PluginFailure
 
 P = ParamSpec("P")
 

@@ -23,9 +23,10 @@ from ccc_hookspecs.host.stream import turn_under_way
 from ccc_hookspecs.host.terminals import Terminal, stranger_on, terminal_on
 from ccc_hookspecs.host.tmux import TmuxError, typable
 from ccc_hookspecs.manager import PluginManager
+from ccc_hookspecs.outcomes import HeldInjection, Respawned
 from ccc_hookspecs.signals import emit, headless_respawned, injection_held
 from ccc_hookspecs.specs import Host
-from ccc_hookspecs.values import Decision, HeldInjection, Hold, Injection, Respawn, Respawned
+from ccc_hookspecs.values import Decision, Hold, Injection, Respawn
 
 log = logging.getLogger(__name__)
 

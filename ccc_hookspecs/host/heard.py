@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 
+from ccc_hookspecs.outcomes import HeldInjection, Retirement
 from ccc_hookspecs.signals import headless_retired, injection_held
-from ccc_hookspecs.values import HeldInjection, Retirement
 
 
 class Heard:

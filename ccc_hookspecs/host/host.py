@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final
 
+from ccc_hookspecs.checks import is_uuid
 from ccc_hookspecs.claude.jsonl import JsonlFollower, parse
 from ccc_hookspecs.claude.paths import find_transcript
 from ccc_hookspecs.errors import SessionLockTimeout
@@ -23,7 +24,7 @@ from ccc_hookspecs.host.records import Message, Session
 from ccc_hookspecs.host.spawn import environment, files_of, transcript_of
 from ccc_hookspecs.host.store import Store, default_state_dir
 from ccc_hookspecs.manager import PluginManager
-from ccc_hookspecs.values import Headless, TerminalLaunch, Tick, is_uuid
+from ccc_hookspecs.values import Headless, TerminalLaunch, Tick
 
 log = logging.getLogger(__name__)
 

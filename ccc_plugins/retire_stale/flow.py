@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ccc_hookspecs.outcomes import Deferral, Facts, Kept, Outcome
 from ccc_hookspecs.specs import Host
-from ccc_hookspecs.values import Deferral, Facts, Headless, Kept, Outcome, Tick
+from ccc_hookspecs.values import Headless, Tick
 from ccc_plugins.retire_stale.catch_up import CatchUp, catch_up
 from ccc_plugins.retire_stale.deferrals import Deferrals
 from ccc_plugins.retire_stale.evidence.branches import lost_prompts, read_tree, turns_of

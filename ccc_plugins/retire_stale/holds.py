@@ -7,8 +7,9 @@ import threading
 import time
 from collections import OrderedDict
 
+from ccc_hookspecs.outcomes import HeldInjection
 from ccc_hookspecs.signals import emit, injection_held
-from ccc_hookspecs.values import HeldInjection, Hold, Injection
+from ccc_hookspecs.values import Hold, Injection
 from ccc_plugins.retire_stale.judgement.idleness import sign_kind
 
 log = logging.getLogger(__name__)

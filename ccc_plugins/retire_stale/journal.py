@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from ccc_hookspecs.outcomes import Rung
 from ccc_hookspecs.processes import start_time
-from ccc_hookspecs.values import Headless, Rung
+from ccc_hookspecs.values import Headless
 from ccc_plugins.retire_stale.identity import SAME_START, presence
 from ccc_plugins.retire_stale.store import Store, StoreError
 

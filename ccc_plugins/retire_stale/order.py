@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-from ccc_hookspecs.values import Facts, Headless
+from ccc_hookspecs.outcomes import Facts
+from ccc_hookspecs.values import Headless
 
 log = logging.getLogger(__name__)
 

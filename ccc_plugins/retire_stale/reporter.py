@@ -10,8 +10,8 @@ from typing import Any
 
 from blinker import NamedSignal
 
+from ccc_hookspecs.outcomes import Deferral, Kept, Outcome, Retirement, RetirementFailure
 from ccc_hookspecs.signals import emit, headless_kept, headless_retired, retirement_deferred, retirement_failed
-from ccc_hookspecs.values import Deferral, Kept, Outcome, Retirement, RetirementFailure
 from ccc_plugins.retire_stale.judgement.idleness import sign_kind
 
 log = logging.getLogger(__name__)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 
+from ccc_hookspecs.outcomes import Deferral, Facts, Kept, Outcome, Proposal, Retirement, RetirementFailure, Rung
 from ccc_hookspecs.signals import emit, retirement_proposed
 from ccc_hookspecs.specs import Host
-from ccc_hookspecs.values import Deferral, Facts, Kept, Outcome, Proposal, Retirement, RetirementFailure, Rung
 from ccc_plugins.retire_stale.deferrals import Deferrals
 from ccc_plugins.retire_stale.identity import child_exit_code, never_signalled, real_uid
 from ccc_plugins.retire_stale.journal import AlreadyClaimed, Ending, Journal

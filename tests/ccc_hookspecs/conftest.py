@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ccc_hookspecs import signals
-from ccc_hookspecs.values import PluginFailure
+from ccc_hookspecs.outcomes import PluginFailure
 from tests.ccc_hookspecs.samples import Site
 
 

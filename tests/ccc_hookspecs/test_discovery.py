@@ -10,7 +10,7 @@ import pytest
 
 from ccc_hookspecs import Hold
 from ccc_hookspecs.manager import GROUP, PluginManager, PluginStatus
-from ccc_hookspecs.values import PluginFailure
+from ccc_hookspecs.outcomes import PluginFailure
 from tests.ccc_hookspecs.samples import GOOD, HOST, INJECTION, OURS, TICK, Answering, Site, config, states
 
 RAISING = """

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from ccc_hookspecs import Decision, Deliver, Hold, Host, Injection, Respawn, TerminalLaunch, Tick, hookimpl, isolation, specs
 from ccc_hookspecs.manager import PluginManager
-from ccc_hookspecs.values import PluginFailure
+from ccc_hookspecs.outcomes import PluginFailure
 from tests.ccc_hookspecs.samples import HOST, INJECTION, LAUNCH, TEXT, TICK
 
 

@@ -14,7 +14,8 @@ from ccc_hookspecs import Deliver, Hold, Respawn, hookimpl
 from ccc_hookspecs.config import PluginSettings, load_config
 from ccc_hookspecs.errors import ConfigError, PluginLoadError
 from ccc_hookspecs.manager import PluginManager
-from ccc_hookspecs.values import PluginFailure, Tick
+from ccc_hookspecs.outcomes import PluginFailure
+from ccc_hookspecs.values import Tick
 from tests.ccc_hookspecs.samples import (
     GOOD,
     HOST,

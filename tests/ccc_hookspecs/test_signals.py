@@ -15,8 +15,8 @@ import pytest
 from blinker import NamedSignal
 
 from ccc_hookspecs import signals
+from ccc_hookspecs.outcomes import PluginFailure, Veto
 from ccc_hookspecs.signals import emit, headless_retired, plugin_failed, retirement_proposed
-from ccc_hookspecs.values import PluginFailure, Veto
 
 SENDER = "retire_stale.watcher"
 NAMES = {

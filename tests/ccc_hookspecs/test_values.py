@@ -1,4 +1,4 @@
-"""Values refuse what cannot be right where they are made, and keep conversation text out of `repr`."""
+"""The values of hooks and of signals refuse what cannot be right where they are made, and keep conversation text out of `repr`."""
 
 from __future__ import annotations
 
@@ -12,30 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ccc_hookspecs import values
+from ccc_hookspecs import outcomes, values
+from ccc_hookspecs.checks import is_uuid
 from ccc_hookspecs.errors import InvalidValueError
-from ccc_hookspecs.values import (
-    Decision,
+from ccc_hookspecs.outcomes import (
     Deferral,
-    Deliver,
     Facts,
     ForeignRecord,
-    Headless,
     HeldInjection,
-    Hold,
-    Injection,
     Kept,
     Outcome,
     Proposal,
-    Respawn,
     Retirement,
     RetirementFailure,
-    SentInput,
-    TerminalLaunch,
-    Tick,
     Veto,
-    is_uuid,
 )
+from ccc_hookspecs.values import Decision, Deliver, Headless, Hold, Injection, Respawn, SentInput, TerminalLaunch, Tick
 
 SESSION = "72350742-dff3-4ee0-a645-6602d6d2b86e"
 MESSAGE = "0b6ee27a-5d51-4d8d-a1c3-7c1f3a0f6f0e"
@@ -144,8 +136,10 @@ def test_conversation_text_stays_out_of_repr_and_of_errors() -> None:
 
 
 def _value_types() -> list[type[Any]]:
-    found = [kind for kind in vars(values).values() if dataclasses.is_dataclass(kind) and isinstance(kind, type)]
-    return [kind for kind in found if kind.__module__ == values.__name__]
+    found = [(module, kind) for module in (values, outcomes) for kind in vars(module).values()]
+    return [
+        kind for module, kind in found if isinstance(kind, type) and dataclasses.is_dataclass(kind) and kind.__module__ == module.__name__
+    ]
 
 
 @pytest.mark.parametrize("kind", _value_types(), ids=lambda kind: kind.__name__)

@@ -19,9 +19,10 @@ import psutil
 import pytest
 
 from ccc_hookspecs.errors import SessionLockTimeout
+from ccc_hookspecs.outcomes import Facts, Outcome
 from ccc_hookspecs.processes import start_time
 from ccc_hookspecs.signals import namespace
-from ccc_hookspecs.values import Facts, Headless, Outcome
+from ccc_hookspecs.values import Headless
 from ccc_plugins.retire_stale.identity import presence
 from ccc_plugins.retire_stale.journal import Journal
 from ccc_plugins.retire_stale.retirement import Order, retire

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from ccc_hookspecs.outcomes import Rung
 from ccc_hookspecs.processes import start_time
-from ccc_hookspecs.values import Rung
 from ccc_plugins.retire_stale.journal import AlreadyClaimed, Ending, Journal
 from tests.retire_stale.conftest import HEADLESS, PID, STARTED, begin
 

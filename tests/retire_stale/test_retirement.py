@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ccc_hookspecs.values import Deferral, Kept, Retirement, RetirementFailure
+from ccc_hookspecs.outcomes import Deferral, Kept, Retirement, RetirementFailure
 from ccc_plugins.retire_stale.deferrals import Deferrals
 from ccc_plugins.retire_stale.retirement import ALREADY_EXITED, is_gone
 from ccc_plugins.retire_stale.settings import Settings

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ccc_hookspecs.outcomes import Deferral, Kept, Retirement, RetirementFailure
 from ccc_hookspecs.processes import start_time
 from ccc_hookspecs.signals import retirement_proposed
-from ccc_hookspecs.values import Deferral, Kept, Retirement, RetirementFailure
 from ccc_plugins.retire_stale.retirement import ALREADY_EXITED
 from ccc_plugins.retire_stale.settings import Settings
 from ccc_plugins.retire_stale.signalling import Handle

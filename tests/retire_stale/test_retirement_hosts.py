@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ccc_hookspecs.outcomes import Deferral, Kept, Retirement
 from ccc_hookspecs.processes import start_time
-from ccc_hookspecs.values import Deferral, Headless, Kept, Retirement
+from ccc_hookspecs.values import Headless
 from ccc_plugins.retire_stale.journal import Attempt, Ending
 from ccc_plugins.retire_stale.retirement import ALREADY_EXITED, thaw
 from ccc_plugins.retire_stale.signalling import Handle

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ccc_hookspecs.outcomes import Kept, Retirement
 from ccc_hookspecs.processes import start_time
-from ccc_hookspecs.values import Kept, Retirement
 from ccc_plugins.retire_stale.retirement import ALREADY_EXITED
 from ccc_plugins.retire_stale.signalling import Handle
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ccc_hookspecs.values import Deferral, Kept, Retirement
+from ccc_hookspecs.outcomes import Deferral, Kept, Retirement
 from ccc_plugins.retire_stale.journal import Journal
 
 if TYPE_CHECKING:

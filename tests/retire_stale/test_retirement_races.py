@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ccc_hookspecs.outcomes import Deferral, Kept, Retirement, RetirementFailure
 from ccc_hookspecs.processes import start_time
-from ccc_hookspecs.values import Deferral, Headless, Kept, Retirement, RetirementFailure
+from ccc_hookspecs.values import Headless
 from ccc_plugins.retire_stale.identity import state
 from ccc_plugins.retire_stale.journal import AlreadyClaimed, Journal
 from ccc_plugins.retire_stale.signalling import Handle, Pack

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from blinker import NamedSignal
 
+from ccc_hookspecs.outcomes import Deferral, Facts, Kept, Outcome, Retirement, RetirementFailure, Veto
 from ccc_hookspecs.signals import headless_kept, headless_retired, retirement_deferred, retirement_failed, retirement_proposed
-from ccc_hookspecs.values import Deferral, Facts, Headless, Kept, Outcome, Retirement, RetirementFailure, Veto
+from ccc_hookspecs.values import Headless
 from ccc_plugins.retire_stale.reporter import Reporter
 from ccc_plugins.retire_stale.retirement import retire
 from ccc_plugins.retire_stale.settings import Settings

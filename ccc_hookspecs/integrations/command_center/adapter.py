@@ -11,6 +11,7 @@ from types import ModuleType
 
 import filelock
 
+from ccc_hookspecs.checks import is_uuid
 from ccc_hookspecs.errors import SessionLockTimeout
 from ccc_hookspecs.integrations.command_center.attempts import Entry
 from ccc_hookspecs.integrations.command_center.debts import Debt, Debts
@@ -18,7 +19,7 @@ from ccc_hookspecs.integrations.command_center.patches import Function
 from ccc_hookspecs.integrations.command_center.records import SpawnRecord, SpawnRecords
 from ccc_hookspecs.integrations.command_center.spawns import engine_of, inputs_in, log_of, path_of, pid_of, resumed, spawned_at, sure_start
 from ccc_hookspecs.processes import start_time
-from ccc_hookspecs.values import Headless, SentInput, is_uuid
+from ccc_hookspecs.values import Headless, SentInput
 
 UNKNOWN_MECHANISM = "retire-stale"
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ccc_hookspecs.integrations.command_center.adapter import CommandCenterHost
 from ccc_hookspecs.integrations.command_center.holds import Holds
+from ccc_hookspecs.outcomes import Deferral, Kept, PluginFailure, Proposal, Retirement, RetirementFailure
 from ccc_hookspecs.signals import (
     headless_kept,
     headless_retired,
@@ -15,7 +16,7 @@ from ccc_hookspecs.signals import (
     retirement_failed,
     retirement_proposed,
 )
-from ccc_hookspecs.values import Deferral, Headless, Kept, PluginFailure, Proposal, Retirement, RetirementFailure
+from ccc_hookspecs.values import Headless
 
 
 class Notices:

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from ccc_hookspecs.checks import is_uuid
 from ccc_hookspecs.processes import start_time
-from ccc_hookspecs.values import SentInput, is_uuid
+from ccc_hookspecs.values import SentInput
 
 log = logging.getLogger(__name__)
 

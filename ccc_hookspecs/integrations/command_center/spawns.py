@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from ccc_hookspecs.checks import is_uuid
 from ccc_hookspecs.processes import start_time
-from ccc_hookspecs.values import is_uuid
 
 STAMP: Final = "%Y%m%dT%H%M%S"
 """How CCC writes the time of a spawn, in local time."""

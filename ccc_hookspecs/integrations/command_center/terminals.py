@@ -8,10 +8,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+from ccc_hookspecs.checks import is_uuid
 from ccc_hookspecs.integrations.command_center.adapter import CommandCenterHost
 from ccc_hookspecs.integrations.command_center.patches import Function
 from ccc_hookspecs.manager import PluginManager
-from ccc_hookspecs.values import TerminalLaunch, is_uuid
+from ccc_hookspecs.values import TerminalLaunch
 
 log = logging.getLogger(__name__)
 

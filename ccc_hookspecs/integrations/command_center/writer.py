@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Final
 
+from ccc_hookspecs.checks import is_uuid
 from ccc_hookspecs.errors import SessionLockTimeout
 from ccc_hookspecs.integrations.command_center.adapter import UNKNOWN_MECHANISM, CommandCenterHost
 from ccc_hookspecs.integrations.command_center.attempts import Attempt, Attempts, Blocked, Entry
@@ -24,9 +25,10 @@ from ccc_hookspecs.integrations.command_center.judge import Judge
 from ccc_hookspecs.integrations.command_center.patches import Function
 from ccc_hookspecs.integrations.command_center.queue import Queue
 from ccc_hookspecs.integrations.command_center.spawns import engine_of, pid_of, resumed
+from ccc_hookspecs.outcomes import Respawned
 from ccc_hookspecs.processes import start_time
 from ccc_hookspecs.signals import emit, headless_respawned
-from ccc_hookspecs.values import Decision, Deliver, Headless, Hold, Respawn, Respawned, SentInput, is_uuid
+from ccc_hookspecs.values import Decision, Deliver, Headless, Hold, Respawn, SentInput
 
 log = logging.getLogger(__name__)
 

@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from ccc_hookspecs.values import Headless, SentInput, is_uuid
+from ccc_hookspecs.checks import is_uuid
+from ccc_hookspecs.values import Headless, SentInput
 from ccc_plugins.retire_stale.evidence.observer import Judgement, Observer, Surroundings
 from ccc_plugins.retire_stale.judgement.idleness import Idleness
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ccc_hookspecs.values import Facts, Headless, SentInput, is_uuid
+from ccc_hookspecs.checks import is_uuid
+from ccc_hookspecs.outcomes import Facts
+from ccc_hookspecs.values import Headless, SentInput
 from ccc_plugins.retire_stale.evidence.anchor import find_record
 from ccc_plugins.retire_stale.evidence.branches import last_of, lost_prompts, read_tree
 from ccc_plugins.retire_stale.evidence.checkpoints import Checkpoints
@@ -57,7 +59,7 @@ class Judgement:
     transcript_size: int | None
     log_size: int | None
 
-    def facts(self, lost: tuple[str, ...] = ()) -> Facts:
+    def facts(self) -> Facts:
         """As signals carry it."""
         return Facts(
             attribution=self.attribution.verdict,
@@ -65,7 +67,6 @@ class Judgement:
             idleness=self.idleness.verdict,
             signs=self.idleness.signs,
             foreign=self.attribution.foreign,
-            lost=lost,
             transcript_size=self.transcript_size,
             log_size=self.log_size,
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ccc_hookspecs.values import AttributionVerdict, ForeignRecord
+from ccc_hookspecs.outcomes import AttributionVerdict, ForeignRecord
 from ccc_plugins.retire_stale.judgement.entries import Entry
 
 _TIP = 256

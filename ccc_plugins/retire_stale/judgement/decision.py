@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from ccc_hookspecs.values import AttributionVerdict, IdlenessVerdict
+from ccc_hookspecs.outcomes import AttributionVerdict, IdlenessVerdict
 
 Course: TypeAlias = Literal["deliver", "respawn", "hold"]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from ccc_hookspecs.values import IdlenessVerdict
+from ccc_hookspecs.outcomes import IdlenessVerdict
 from ccc_plugins.retire_stale.judgement.stream import Stream
 
 Log: TypeAlias = Literal["readable", "missing", "unreadable", "replaced", "not known"]

@@ -10,8 +10,9 @@ import logging
 import time
 
 from ccc_hookspecs.errors import SessionLockTimeout
+from ccc_hookspecs.outcomes import Deferral
 from ccc_hookspecs.specs import Host, hookimpl
-from ccc_hookspecs.values import Deferral, Headless, TerminalLaunch, Tick
+from ccc_hookspecs.values import Headless, TerminalLaunch, Tick
 from ccc_plugins.retire_stale.deferrals import DeferredRetirement
 from ccc_plugins.retire_stale.flow import Flow, waits_for
 from ccc_plugins.retire_stale.identity import presence

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import logging
 
+from ccc_hookspecs.outcomes import Kept, Outcome, RetirementFailure
 from ccc_hookspecs.specs import Host, hookimpl
-from ccc_hookspecs.values import Decision, Deliver, Headless, Hold, Injection, Kept, Outcome, Respawn, RetirementFailure
+from ccc_hookspecs.values import Decision, Deliver, Headless, Hold, Injection, Respawn
 from ccc_plugins.retire_stale.evidence.observer import Judgement
 from ccc_plugins.retire_stale.flow import Flow, is_gone, waits_for
 from ccc_plugins.retire_stale.judgement.decision import course

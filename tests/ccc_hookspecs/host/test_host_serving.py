@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from ccc_hookspecs.host.serving import serve
+from ccc_hookspecs.outcomes import HeldInjection, Kept
 from ccc_hookspecs.signals import emit, headless_kept, injection_held
 from ccc_hookspecs.testing.harness import wait_until
-from ccc_hookspecs.values import HeldInjection, Hold, Kept
+from ccc_hookspecs.values import Hold
 from tests.ccc_hookspecs.host.world import Answering, World, end_process
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from ccc_hookspecs.outcomes import Deferral, Facts, Kept, PluginFailure, Proposal, Retirement, RetirementFailure
 from ccc_hookspecs.processes import start_time
 from ccc_hookspecs.signals import (
     emit,
@@ -18,20 +19,7 @@ from ccc_hookspecs.signals import (
     retirement_proposed,
 )
 from ccc_hookspecs.specs import Host
-from ccc_hookspecs.values import (
-    Decision,
-    Deferral,
-    Deliver,
-    Facts,
-    Headless,
-    Injection,
-    Kept,
-    PluginFailure,
-    Proposal,
-    Respawn,
-    Retirement,
-    RetirementFailure,
-)
+from ccc_hookspecs.values import Decision, Deliver, Headless, Injection, Respawn
 from tests.ccc_hookspecs.integrations.conftest import Ccc, end, wait_for
 
 FACTS = Facts(attribution="stale", attribution_reason="a terminal wrote", idleness="busy", signs=("a background task",))

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from ccc_hookspecs.outcomes import Respawned
 from ccc_hookspecs.signals import headless_respawned
 from ccc_hookspecs.specs import Host
-from ccc_hookspecs.values import Decision, Deliver, Hold, Injection, Respawn, Respawned
+from ccc_hookspecs.values import Decision, Deliver, Hold, Injection, Respawn
 from tests.ccc_hookspecs.integrations.conftest import Ccc, end
 
 

@@ -12,12 +12,13 @@ import pytest
 
 from ccc_hookspecs import Host
 from ccc_hookspecs.errors import SessionLockTimeout
+from ccc_hookspecs.outcomes import Kept, PluginFailure
 from ccc_hookspecs.signals import emit, headless_kept, headless_retired, namespace, plugin_failed
 from ccc_hookspecs.testing import fixtures
 from ccc_hookspecs.testing.harness import ClaudeHome, NotSeen, Simulator, read_jsonl, recited, simulated, wait_until
 from ccc_hookspecs.testing.recording import CapturedSignals, RecordingHost
 from ccc_hookspecs.testing.simulator import MEASURED, model, settings
-from ccc_hookspecs.values import Headless, Kept, PluginFailure
+from ccc_hookspecs.values import Headless
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "testing-plugins.md").read_text()
 NAMES = ("claude_home", "simulator", "recording_host", "captured_signals")

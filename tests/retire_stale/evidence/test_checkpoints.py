@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from benchmarks.made_session import Session
+from ccc_hookspecs.checks import is_uuid
 from ccc_hookspecs.claude.jsonl import JsonlFollower
-from ccc_hookspecs.values import Headless, SentInput, is_uuid
+from ccc_hookspecs.values import Headless, SentInput
 from ccc_plugins.retire_stale.evidence.checkpoints import Checkpoints
 from ccc_plugins.retire_stale.evidence.files import Files
 from ccc_plugins.retire_stale.evidence.observer import Judgement, Observer, Surroundings

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ccc_hookspecs.values import AttributionVerdict, IdlenessVerdict
+from ccc_hookspecs.outcomes import AttributionVerdict, IdlenessVerdict
 from ccc_plugins.retire_stale.judgement.decision import Course, course
 
 ATTRIBUTIONS: tuple[AttributionVerdict, ...] = ("fresh", "stale", "unknown")

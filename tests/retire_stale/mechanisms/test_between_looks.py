@@ -13,8 +13,9 @@ from types import ModuleType
 import psutil
 import pytest
 
+from ccc_hookspecs.outcomes import Veto
 from ccc_hookspecs.signals import headless_retired, retirement_deferred, retirement_proposed
-from ccc_hookspecs.values import Deliver, Hold, Respawn, SentInput, Veto
+from ccc_hookspecs.values import Deliver, Hold, Respawn, SentInput
 from ccc_plugins.retire_stale.evidence.evidence import Evidence
 from ccc_plugins.retire_stale.mechanisms import terminal_launch, use_time, watcher
 from ccc_plugins.retire_stale.plugin import plugin

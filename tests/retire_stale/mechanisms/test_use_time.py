@@ -9,9 +9,10 @@ from dataclasses import replace
 
 import pytest
 
+from ccc_hookspecs.outcomes import Veto
 from ccc_hookspecs.signals import headless_kept, headless_retired, injection_held, retirement_proposed
 from ccc_hookspecs.testing.harness import wait_until
-from ccc_hookspecs.values import Deliver, Hold, Injection, Respawn, Veto
+from ccc_hookspecs.values import Deliver, Hold, Injection, Respawn
 from ccc_plugins.retire_stale.mechanisms import use_time
 from tests.retire_stale.mechanisms.conftest import Stage
 

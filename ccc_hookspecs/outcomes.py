@@ -1,0 +1,155 @@
+"""The value objects that signals carry: what was judged, and what became of it.
+
+All are frozen and made with keywords. None holds conversation text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from ccc_hookspecs.checks import check_count, check_seconds, check_text, check_uuid
+from ccc_hookspecs.values import Headless, Hold
+
+AttributionVerdict: TypeAlias = Literal["fresh", "stale", "unknown"]
+IdlenessVerdict: TypeAlias = Literal["idle", "busy", "unknown"]
+Rung: TypeAlias = Literal["judge", "identity", "settle", "freeze", "rejudge", "terminate", "kill", "released"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignRecord:
+    """A conversation record that another writer appended after the headless had loaded the session.
+
+    `offset`: byte position of its line in the transcript. `entrypoint`: as Claude Code wrote it (`cli`, `sdk-cli`, ...), or None.
+    """
+
+    uuid: str | None
+    type: str
+    entrypoint: str | None
+    offset: int
+
+    def __post_init__(self) -> None:
+        check_count(self, "offset")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What decided: both verdicts with their evidence. `signs` are short texts in a fixed vocabulary, without conversation text."""
+
+    attribution: AttributionVerdict
+    attribution_reason: str
+    idleness: IdlenessVerdict
+    signs: tuple[str, ...] = ()
+    foreign: tuple[ForeignRecord, ...] = ()
+    transcript_size: int | None = None
+    log_size: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A retirement that is about to be tried (signal `retirement_proposed`); a subscriber may answer a `Veto`."""
+
+    headless: Headless
+    mechanism: str
+    reason: str
+    facts: Facts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Veto:
+    """A subscriber's answer to `retirement_proposed`: keep this process. `reason` is reported."""
+
+    reason: str
+
+    def __post_init__(self) -> None:
+        check_text(self, "reason")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retirement:
+    """A headless was retired and is confirmed gone. `rung` is the last step needed, `seconds` the time from verdict to exit."""
+
+    headless: Headless
+    mechanism: str
+    reason: str
+    facts: Facts
+    rung: Rung
+    seconds: float
+    exit_code: int | None = None
+
+    def __post_init__(self) -> None:
+        check_seconds(self, "seconds")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deferral:
+    """A headless should go, but is busy or may be: it is asked again. `since` is seconds since the epoch of the first time."""
+
+    headless: Headless
+    mechanism: str
+    reason: str
+    facts: Facts
+    since: float
+
+    def __post_init__(self) -> None:
+        check_seconds(self, "since")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A headless was looked at and kept, for this reason."""
+
+    headless: Headless
+    mechanism: str
+    reason: str
+    facts: Facts | None = None
+    would_retire: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetirementFailure:
+    """A retirement that began and did not end in a confirmed exit. No second writer may be started while the process lives."""
+
+    headless: Headless
+    mechanism: str
+    reason: str
+    rung: Rung
+    facts: Facts | None = None
+
+
+Outcome: TypeAlias = Retirement | Deferral | Kept | RetirementFailure
+"""How one look at one headless ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldInjection:
+    """An injection is kept back. `since` is seconds since the epoch of its first hold."""
+
+    session_id: str
+    message_id: str
+    hold: Hold
+    since: float
+
+    def __post_init__(self) -> None:
+        check_uuid(self, "session_id", "message_id")
+        check_seconds(self, "since")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Respawned:
+    """A fresh headless took over. `retired` is the process it replaces; `message_id` the message that asked for it."""
+
+    headless: Headless
+    retired: Headless
+    reason: str
+    message_id: str | None = None
+    catch_up_turns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginFailure:
+    """One plugin's hook call or one subscriber raised. `where` is the hook's or signal's name."""
+
+    plugin: str
+    where: str
+    error: str
