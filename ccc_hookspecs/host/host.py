@@ -19,7 +19,7 @@ from ccc_hookspecs.errors import SessionLockTimeout
 from ccc_hookspecs.host.agents import Agents
 from ccc_hookspecs.host.delivery import Delivery
 from ccc_hookspecs.host.errors import ClaudeError, HostError, UnknownSession
-from ccc_hookspecs.host.liveness import presence
+from ccc_hookspecs.host.liveness import presence, seen_within
 from ccc_hookspecs.host.records import Message, Session
 from ccc_hookspecs.host.spawn import environment, files_of, transcript_of
 from ccc_hookspecs.host.store import Store, default_state_dir
@@ -31,6 +31,9 @@ log = logging.getLogger(__name__)
 CLAUDE_VARIABLE: Final = "CCC_HOST_CLAUDE"
 LOCK_SECONDS: Final = 30.0
 """How long to wait for a session that another process of the host is at; a retirement may take so long."""
+
+TRANSCRIPT_SECONDS: Final = 3.0
+"""How long a terminal waits for the transcript of a session that a headless has just begun; up to 1 s was measured."""
 
 FORGET_SECONDS: Final = 3600.0
 """How often what nothing needs any more is dropped."""
@@ -175,7 +178,9 @@ class EmbeddedHost:
 
         Raises `HostError` when the session has no transcript that a terminal could load.
         """
-        if transcript_of(session) is None:
+        # Claude Code writes the transcript after it printed the first answer.
+        patience = 0.0 if self.headless_for(session.session_id) is None else TRANSCRIPT_SECONDS
+        if not seen_within(lambda: transcript_of(session) is not None, patience):
             raise HostError(f"session {session.session_id} has no turn yet that a terminal could load: begin it with `ccc-host send`")
         launch = TerminalLaunch(session_id=session.session_id, headless=self.headless_for(session.session_id), cwd=session.cwd)
         self.manager.on_terminal_launch(self, launch)

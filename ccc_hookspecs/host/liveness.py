@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
@@ -26,8 +27,13 @@ def presence(pid: int, started: float | None) -> Presence:
 
 def wait_gone(pid: int, started: float | None, seconds: float) -> bool:
     """Wait until the process is gone; False when it is not within `seconds`."""
+    return seen_within(lambda: presence(pid, started) == "gone", seconds)
+
+
+def seen_within(condition: Callable[[], bool], seconds: float) -> bool:
+    """Ask until `condition()` is True, but no longer than `seconds`; 0 asks once."""
     end = time.monotonic() + seconds
-    while presence(pid, started) != "gone":
+    while not condition():
         if time.monotonic() >= end:
             return False
         time.sleep(0.01)

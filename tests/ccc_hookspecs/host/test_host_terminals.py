@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -227,6 +228,20 @@ def test_a_terminal_needs_something_to_load(world: World) -> None:
     host = world.host()
     with pytest.raises(HostError, match="ccc-host send"):
         host.launch_terminal(host.begin(world.home.project))
+
+
+def test_a_terminal_waits_for_the_transcript_of_a_first_answer(world: World) -> None:
+    """Claude Code writes it a moment after the answer was printed, so a terminal opened right then is not turned away."""
+    plugin = Answering()
+    host = world.host(plugin)
+    session = world.session(host, "first")
+    transcript = world.home.transcript(session.session_id)
+    kept_back = transcript.rename(transcript.with_suffix(".later"))
+    comes = threading.Timer(0.2, kept_back.rename, (transcript,))
+    comes.start()
+    host.launch_terminal(session)
+    comes.join()
+    assert len(plugin.launches) == 1
 
 
 @pytest.mark.parametrize(
