@@ -54,6 +54,16 @@ def test_a_text_may_come_from_standard_input(world: World) -> None:
     assert world.run("start", "-", given=" \n").returncode == ExitCode.USAGE
 
 
+def test_a_clear_is_told_to_empty_the_process_and_not_the_session(world: World) -> None:
+    """The next text finds every turn again, so nobody may take the session for empty; other texts are told nothing."""
+    session = started(world)
+    cleared = world.run("send", session.session_id, "/clear")
+    assert cleared.returncode == 0
+    assert "ccc-host start" in cleared.stderr
+    after = world.run("send", session.session_id, "second")
+    assert (after.stdout, "ccc-host start" in after.stderr) == ('SEEN ["first", "second"]\n', False)
+
+
 def test_arguments_after_two_dashes_go_to_claude(world: World) -> None:
     """And nothing else does that would widen what it may do."""
     world.run("start", "first", "--", "--model", "opus")
