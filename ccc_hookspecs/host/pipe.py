@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 from typing import Final
 
+from ccc_hookspecs.claude.text import well_formed
 from ccc_hookspecs.errors import CccError
 
 _SET_SIZE: Final = getattr(fcntl, "F_SETPIPE_SZ", None)
@@ -47,9 +48,10 @@ def user_line(message_id: str, text: str, catch_up: str | None = None, *, one_bl
     """The line that gives a text to Claude Code, under this id; `catch_up` goes before it as a block of its own, or with `one_block` in
     the text's.
 
-    ASCII only, so that also a lone surrogate arrives as it is.
+    ASCII only. Half a surrogate pair is replaced: once it is in the transcript, releases up to 2.1.168 get no answer in this session
+    any more.
     """
-    parts = [part for part in (catch_up, text) if part is not None]
+    parts = [well_formed(part) for part in (catch_up, text) if part is not None]
     blocks = [{"type": "text", "text": part} for part in (["\n\n".join(parts)] if one_block else parts)]
     line = {"type": "user", "uuid": message_id, "message": {"role": "user", "content": blocks}}
     return json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"

@@ -39,7 +39,7 @@ class Answer:
         self._message_id = message_id
         self._log = JsonlFollower(log, start=offset)
         self._named = False
-        self._over = False
+        self._result: dict[str, Any] | None = None
         self._last_growth = time.monotonic()
 
     def poll(self, *, delivered: bool) -> list[str]:
@@ -54,8 +54,8 @@ class Answer:
                 self._last_growth = time.monotonic()
                 for record in parse(line):
                     news += self._take(record.data, delivered)
-        if delivered and self._over and time.monotonic() - self._last_growth >= QUIET_SECONDS:
-            self.done = True
+        if delivered and self._result is not None and time.monotonic() - self._last_growth >= QUIET_SECONDS:
+            self._end(self._result)
         return news
 
     def _take(self, event: dict[str, Any], delivered: bool) -> list[str]:
@@ -64,14 +64,14 @@ class Answer:
             self.waits = event.get("state") == "queued"
             self.done |= event.get("state") == "completed"
         elif kind == "result":
-            self._over = True
+            self._result = event
             if ours or (delivered and not self._named):
                 self._end(event)
         elif kind == "assistant":
-            self._over = False
+            self._result = None
             return self._shown(event)
         elif kind == "system" and event.get("subtype") == "init":
-            self._over = False
+            self._result = None
         return []
 
     def _is_ours(self, event: dict[str, Any]) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ccc_hookspecs.claude.text import well_formed
 from ccc_hookspecs.errors import CccError
 
 _FORMAT: Final = "#{pane_pid} #{pane_id} #{pane_in_mode}"
@@ -54,8 +55,8 @@ def typable(text: str) -> str:
     A leading `!` or `#` would switch the input field into another mode, a trailing backslash would turn Enter into a line
     feed, and a trailing word may have a list of completions open: a space prevents each.
     """
-    kept = "".join(char for char in text.replace("\r\n", "\n").replace("\r", "\n") if char in "\n\t" or char.isprintable())
-    kept = kept.encode("utf-8", "replace").decode("utf-8").strip("\n")
+    lines = well_formed(text).replace("\r\n", "\n").replace("\r", "\n")
+    kept = "".join(char for char in lines if char in "\n\t" or char.isprintable()).strip("\n")
     return f"{' ' if kept[:1] in ('!', '#') else ''}{kept} "
 
 

@@ -70,7 +70,7 @@ class MessagesApi:
             self.requests.append(request)
             if self._log is not None:
                 with self._log.open("a") as file:
-                    file.write(json.dumps(asdict(request), ensure_ascii=False) + "\n")
+                    file.write(json.dumps(asdict(request)) + "\n")
 
     def release(self) -> None:
         """Let every slow answer under way come to its end at once."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ccc_hookspecs.claude.text import well_formed
 from ccc_plugins.retire_stale.evidence.branches import Turn
 
 _OPENING = (
@@ -65,4 +66,4 @@ def _frame(turns: Sequence[Turn], bodies: Sequence[str], cut: int) -> str:
 
 def _body(turn: Turn) -> str:
     said = [f"[user] {text}" for text in turn.asked] + [f"[assistant] {text}" for text in turn.answered]
-    return "\n" + "\n".join(said)
+    return well_formed("\n" + "\n".join(said))

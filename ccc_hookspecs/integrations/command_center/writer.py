@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from ccc_hookspecs.checks import is_uuid
+from ccc_hookspecs.claude.text import well_formed
 from ccc_hookspecs.errors import SessionLockTimeout
 from ccc_hookspecs.integrations.command_center.adapter import UNKNOWN_MECHANISM, CommandCenterHost
 from ccc_hookspecs.integrations.command_center.attempts import Attempt, Attempts, Blocked, Entry
@@ -237,9 +238,7 @@ def _with_catch_up(raw: bytes, catch_up: str | None) -> bytes:
     if catch_up is None:
         return raw
     message = json.loads(raw)
-    # The Messages API refuses a text with half a surrogate pair, which a transcript may hold.
-    sound = catch_up.encode("utf-8", "replace").decode()
-    message["message"]["content"].insert(0, {"type": "text", "text": sound})
+    message["message"]["content"].insert(0, {"type": "text", "text": well_formed(catch_up)})
     return json.dumps(message).encode() + b"\n"
 
 

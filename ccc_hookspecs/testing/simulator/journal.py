@@ -26,6 +26,12 @@ def stamp(at: float | None = None) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + f".{int(at * 1000) % 1000:03d}Z"
 
 
+def line_of(record: Record) -> bytes:
+    """A line as JSON.stringify makes it: UTF-8, with half a surrogate pair, and nothing else, escaped."""
+    text = json.dumps(record, separators=(",", ":"), ensure_ascii=False)
+    return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text).encode() + b"\n"
+
+
 def project_dir(config_dir: Path, cwd: Path) -> Path:
     """Where the transcripts of sessions in `cwd` are: its real path with everything but letters and digits made a hyphen."""
     return config_dir / "projects" / re.sub(r"[^A-Za-z0-9]", "-", os.path.realpath(cwd))
@@ -65,10 +71,9 @@ class Journal:
     def write(self, record: Record) -> None:
         """Append one record as it is, in one write."""
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        line = json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
         fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            os.write(fd, line)
+            os.write(fd, line_of(record))
         finally:
             os.close(fd)
 

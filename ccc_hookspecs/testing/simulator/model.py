@@ -23,6 +23,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from ccc_hookspecs.claude.text import well_formed
+
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
@@ -73,7 +75,12 @@ def recite(memory: list[str]) -> str:
 
 
 def answer(memory: list[str], asked: str) -> Reply:
-    """The answer to `asked`, the last text of the turn; a recital when that is empty, as after a tool's result."""
+    """The answer to `asked`, the last text of the turn; a recital when that is empty, as after a tool's result.
+
+    Refused when half a surrogate pair is anywhere in memory, as the Messages API does (see `well_formed`).
+    """
+    if any(text != well_formed(text) for text in memory):
+        return Refused(400, "The request body is not valid JSON: no low surrogate in string")
     last = asked.strip()
     word, _, rest = last.partition(" ")
     match word:

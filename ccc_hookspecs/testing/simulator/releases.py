@@ -90,6 +90,7 @@ SINCE: dict[str, tuple[int, int, int]] = {
     "native_program": (2, 1, 119),
     "headless_status": (2, 1, 275),
     # behaviour
+    "well_formed_requests": (2, 1, 216),
     "clear_moves_session": (2, 1, 119),
     "joins_before_answer": (2, 1, 61),
     "partial_answer": (2, 1, 119),

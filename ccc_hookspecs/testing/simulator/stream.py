@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from ccc_hookspecs.testing.simulator.journal import new_id, stamp
+from ccc_hookspecs.testing.simulator.journal import line_of, new_id, stamp
 from ccc_hookspecs.testing.simulator.messages import USAGE
 from ccc_hookspecs.testing.simulator.releases import Release
 
@@ -45,7 +44,7 @@ class Stream:
 
     def emit(self, event: Event) -> None:
         if not self.quiet:
-            sys.stdout.write(json.dumps(event, separators=(",", ":"), ensure_ascii=False) + "\n")
+            sys.stdout.buffer.write(line_of(event))
             sys.stdout.flush()
 
     def _event(self, kind: str, **fields: Any) -> None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from ccc_hookspecs.claude.text import well_formed
 from ccc_hookspecs.testing.simulator import branch, messages, model, shapes
 from ccc_hookspecs.testing.simulator.agent import Agent, Input, Interrupted
 from ccc_hookspecs.testing.simulator.calls import Call, run_calls
@@ -98,7 +99,7 @@ class Turn:
         if not self.agent.release.has("subagents_end_late"):
             self.agent.end_subagents()
         self.mark.rounds += 1
-        match model.answer(self.agent.memory, self._asked):
+        match model.answer(self._sent(), self._asked):
             case model.Say() as say:
                 self._say(say)
                 return self._see_unseen()
@@ -114,6 +115,10 @@ class Turn:
                 self._join_queued()
                 return True
         return False
+
+    def _sent(self) -> list[str]:
+        memory = self.agent.memory
+        return [well_formed(text) for text in memory] if self.agent.release.has("well_formed_requests") else memory
 
     def _situation(self) -> shapes.Situation:
         if self.mark.rounds == 0 and self.agent.shape == "later" and (self._own_prompt or self.inputs[0].source == "system"):

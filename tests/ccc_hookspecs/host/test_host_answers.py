@@ -107,6 +107,16 @@ def test_a_record_that_came_later_than_the_result_still_ends_it(log: Log, monkey
     assert answer.done
 
 
+def test_a_failure_is_told_also_when_its_record_came_late(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn that failed before the delivery was proven is not taken for an answer."""
+    monkeypatch.setattr(stream, "QUIET_SECONDS", 0.0)
+    answer = Answer(MINE, log.path, 0)
+    log.prints(said("API Error: 400"), {"type": "result", "subtype": "success", "is_error": True, "result": "API Error: 400"})
+    answer.poll(delivered=False)
+    answer.poll(delivered=True)
+    assert (answer.done, answer.error) == (True, "API Error: 400")
+
+
 @pytest.mark.parametrize("release", MEASURED)
 def test_each_release_is_answered(world: World, simulator: Simulator, release: str) -> None:
     """Two texts in a row, the second sent while the first runs: each answer ends once, with its text, by every release's own events."""

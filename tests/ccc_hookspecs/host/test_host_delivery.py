@@ -65,6 +65,16 @@ def test_any_text_is_kept_as_it_is(world: World) -> None:
     assert world.now(host, message).text == "a\ud800b\x00c\r\nd\u2028e"
 
 
+@pytest.mark.case("C77")
+def test_half_a_surrogate_pair_does_not_end_the_session(world: World) -> None:
+    """Releases up to 2.1.168 would send it on, and the Messages API would refuse every later turn too."""
+    world.simulator.release = "2.1.168"
+    host = world.host()
+    session = world.session(host, "first \udcff")
+    world.answered(host, host.send(session.session_id, "second"))
+    assert world.memory(host, session) == ["first \ufffd", "second"]
+
+
 @pytest.mark.case("C75", "C78")
 def test_what_a_process_did_not_take_before_it_died_goes_to_the_next_under_the_same_id(world: World) -> None:
     """A message that lay unread in the FIFO of a process that died is there exactly once afterwards."""

@@ -131,10 +131,10 @@ def test_a_process_that_stops_reading_in_the_middle_is_told_apart(fifo: Path, re
 
 @pytest.mark.case("C77")
 def test_a_line_is_one_line_of_ascii_whatever_the_text_is() -> None:
-    """Line separators and lone surrogates are escaped; both blocks are there, the catch-up first."""
-    line = user_line("72350742-dff3-4ee0-a645-6602d6d2b86e", "a\nb\u2028c\ud800", "before")
+    """Line separators are escaped, half a surrogate pair is replaced; both blocks are there, the catch-up first."""
+    line = user_line("72350742-dff3-4ee0-a645-6602d6d2b86e", "a\nb\u2028c\ud800", "before \udc00")
     assert line.isascii()
     assert line.count(b"\n") == 1
     message = json.loads(line)
     assert message["uuid"] == "72350742-dff3-4ee0-a645-6602d6d2b86e"
-    assert [block["text"] for block in message["message"]["content"]] == ["before", "a\nb\u2028c\ud800"]
+    assert [block["text"] for block in message["message"]["content"]] == ["before \ufffd", "a\nb\u2028c\ufffd"]

@@ -152,6 +152,15 @@ def test_it_refuses(api: MessagesApi) -> None:
     assert said(ask(api.url, user("FAIL500"))) == 'SEEN ["FAIL500"]'
 
 
+@pytest.mark.case("C77")
+def test_it_refuses_half_a_surrogate_pair_wherever_it_stands(api: MessagesApi) -> None:
+    """As the Messages API does, which says so of the whole body."""
+    with pytest.raises(urllib.error.HTTPError) as error:
+        ask(api.url, user("half \ud83d"), user("later"))
+    error.value.close()
+    assert error.value.code == 400
+
+
 def test_it_keeps_what_it_was_asked(api: MessagesApi) -> None:
     """Each request is there with its texts and what was asked last."""
     ask(api.url, user("one", "two"))

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from ccc_hookspecs.testing.harness import SimulatedHeadless, Simulator, recited, wait_until
-from ccc_hookspecs.testing.simulator import NEWEST
+from ccc_hookspecs.testing.simulator import MEASURED, NEWEST
 
 some_releases = pytest.mark.parametrize("release", ["2.0.42", "2.1.119", NEWEST])
 STATES = {"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS": "1"}
@@ -255,6 +255,20 @@ def test_a_refused_request_is_told(simulator: Simulator) -> None:
     head.wait_idle()
     assert "400" in head.answers()[-1]
     assert head.events("command_lifecycle")[-1]["state"] == "cancelled"
+
+
+@pytest.mark.case("C77")
+@pytest.mark.parametrize("release", MEASURED)
+def test_half_a_surrogate_pair_is_the_end_of_the_answers_up_to_2_1_168(simulator: Simulator, release: str) -> None:
+    """It stands escaped in the transcript, and is refused with every later turn; newer releases send U+FFFD in its place."""
+    simulator.release = release
+    head = simulator.headless()
+    head.ask("half \ud83d")
+    head.ask("second")
+    assert b"half \\ud83d" in head.home.transcript(head.session_id).read_bytes()
+    poisoned = MEASURED.index(release) <= MEASURED.index("2.1.168")
+    assert ("API Error: 400" in head.answers()[-1]) == poisoned
+    assert ("half \ufffd" in head.answers()[-1]) == (not poisoned)
 
 
 def test_a_person_s_lines_are_answered_in_order(simulator: Simulator) -> None:

@@ -179,8 +179,8 @@ def test_a_session_without_a_transcript_yet_is_delivered_to(stage: Stage) -> Non
 
 
 @pytest.mark.case("C77")
-def test_a_lone_surrogate_in_a_turn_is_given_back_as_it_is(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
-    """Half of an emoji in the terminal's turn stops neither the verdict, nor the log, nor the catch-up."""
+def test_half_a_surrogate_pair_in_a_turn_stops_nothing(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    """Neither the verdict nor the log, and the catch-up has U+FFFD in its place, since the Messages API refuses it."""
     stage.work("SLOW 1")
     path = stage.head.home.transcript(stage.head.session_id)
     before = next(record for record in stage.head.records() if record.get("type") == "assistant")
@@ -199,7 +199,7 @@ def test_a_lone_surrogate_in_a_turn_is_given_back_as_it_is(stage: Stage, caplog:
         decision = stage.inject()
     assert isinstance(decision, Respawn)
     assert decision.catch_up is not None
-    assert "half an emoji: \ud83d" in decision.catch_up
+    assert "half an emoji: \ufffd" in decision.catch_up
     assert "emoji" not in caplog.text
 
 
