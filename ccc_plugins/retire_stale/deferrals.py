@@ -81,6 +81,18 @@ class Deferrals:
         """When this process was first deferred, in seconds since the epoch; None when it is not."""
         return next((deferred.since for deferred in self.all() if deferred.is_of(headless)), None)
 
+    def restart(self, headless: Headless, mechanism: str) -> None:
+        """The wait for this process begins anew, when there is one."""
+
+        def update(db: sqlite3.Connection) -> None:
+            db.execute(
+                "UPDATE deferrals SET since = ? WHERE pid = ? AND ABS(start_time - ?) < ? AND mechanism = ?",
+                (time.time(), headless.pid, headless.start_time, SAME_START, mechanism),
+            )
+
+        if headless.start_time is not None and self._store.exists():
+            self._write(update, None)
+
     def drop(self, of: Headless | DeferredRetirement, mechanism: str | None = None) -> bool:
         """Forget this deferral, or those of a process: of every mechanism or of one. True for the one caller that removed something."""
         only = of.mechanism if isinstance(of, DeferredRetirement) else mechanism

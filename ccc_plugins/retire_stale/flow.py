@@ -30,9 +30,12 @@ from ccc_plugins.retire_stale.sightings import Sightings
 if TYPE_CHECKING:
     from ccc_plugins.retire_stale.evidence.surroundings import View
 
-__all__ = ["Flow", "Wanted", "is_gone", "waits_for"]
+__all__ = ["NOT_ITS_HEADLESS", "Flow", "Wanted", "is_gone", "waits_for"]
 
 log = logging.getLogger(__name__)
+
+NOT_ITS_HEADLESS = "no longer the session's headless"
+"""The reason of a `Kept` for a process that the host knows for this session no more."""
 
 Wanted = Callable[[Judgement], str | None]
 """None when a judgement still asks for the retirement, else the reason to keep the process."""
@@ -112,7 +115,7 @@ class Flow:
         with ccc.session_lock(headless.session_id, lock_seconds):
             now = _as_known_now(ccc, headless)
             if now is None:
-                return Kept(headless=headless, mechanism=mechanism, reason="no longer the session's headless")
+                return Kept(headless=headless, mechanism=mechanism, reason=NOT_ITS_HEADLESS)
             outcome = self.retire(ccc, now, mechanism=mechanism, reason=reason, wanted=_on_disk, view=view)
         if is_gone(outcome):
             self.forget(now)
@@ -195,7 +198,8 @@ class _Look:
         return replace(facts, idleness="idle", signs=tuple(f"overruled: {sign}" for sign in facts.signs))
 
     def objection(self, _: Facts) -> str | None:
-        return "not judged" if self.judgement is None else self.wanted(self.judgement)
+        # What could not be judged is not known to be idle either, which puts it off.
+        return None if self.judgement is None else self.wanted(self.judgement)
 
     def must_settle(self) -> bool:
         """Whether what the log shows must stand in the transcript first.

@@ -6,12 +6,13 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from blinker import NamedSignal
 
 from ccc_hookspecs.outcomes import Deferral, Kept, Outcome, Retirement, RetirementFailure
 from ccc_hookspecs.signals import emit, headless_kept, headless_retired, retirement_deferred, retirement_failed
+from ccc_hookspecs.values import Headless
 from ccc_plugins.retire_stale.judgement.idleness import sign_kind
 
 log = logging.getLogger(__name__)
@@ -23,14 +24,14 @@ REMEMBERED = 4096
 class Reporter:
     """Says an outcome once. What it remembers is in memory only, so that a restarted host says it once more.
 
-    A retirement and a failure are always said. A deferral is said when it begins and when its reason or signs change,
-    a keeping when its reason is new for that process and mechanism.
+    A retirement and a failure are always said. A deferral is said when it begins and when its reason or signs change, a keeping when
+    its reason is new for that process and mechanism, or ends a deferral that was said.
     """
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
         self._lock = threading.Lock()
-        self._deferred = _Memory(remembered)
-        self._kept = _Memory(remembered)
+        self._deferred: _Memory[tuple[float, str, tuple[str, ...]]] = _Memory(remembered)
+        self._kept: _Memory[bool] = _Memory(remembered)
 
     def report(self, outcome: Outcome) -> bool:
         """Log the outcome and send its signal; False when it was said before. Never raises what a subscriber raises."""
@@ -40,23 +41,45 @@ class Reporter:
         emit(_SIGNALS[type(outcome)], outcome.mechanism, outcome)
         return True
 
+    def since(self, headless: Headless, mechanism: str) -> float | None:
+        """When the deferral of this process that was said and is not over began, in seconds since the epoch; None when there is none."""
+        with self._lock:
+            said = self._deferred.get(_process(headless, mechanism))
+        return None if said is None else said[0]
+
+    def end_deferral(self, headless: Headless, mechanism: str, reason: str) -> None:
+        """Nothing is waited for any more, for this reason: said as a `Kept` when the deferral was said."""
+        if self.since(headless, mechanism) is not None:
+            self.report(Kept(headless=headless, mechanism=mechanism, reason=reason))
+
     def _is_news(self, outcome: Outcome) -> bool:
-        process = (outcome.headless.pid, outcome.headless.start_time, outcome.mechanism)
+        process = _process(outcome.headless, outcome.mechanism)
         with self._lock:
             if isinstance(outcome, Deferral):
-                return self._deferred.put(process, (outcome.reason, tuple(map(sign_kind, outcome.facts.signs))))
-            self._deferred.forget(process)
-            return not isinstance(outcome, Kept) or self._kept.put((*process, outcome.reason, outcome.would_retire), True)
+                return self._deferred.put(process, (outcome.since, outcome.reason, tuple(map(sign_kind, outcome.facts.signs))))
+            ends = self._deferred.forget(process)
+            return not isinstance(outcome, Kept) or self._kept.put((*process, outcome.reason, outcome.would_retire), True) or ends
 
 
-class _Memory:
+Process: TypeAlias = tuple[int, float | None, str]
+V = TypeVar("V")
+
+
+def _process(headless: Headless, mechanism: str) -> Process:
+    return headless.pid, headless.start_time, mechanism
+
+
+class _Memory(Generic[V]):
     """A bounded mapping that forgets what was longest unused."""
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._items: OrderedDict[Hashable, Hashable] = OrderedDict()
+        self._items: OrderedDict[Hashable, V] = OrderedDict()
 
-    def put(self, key: Hashable, value: Hashable) -> bool:
+    def get(self, key: Hashable) -> V | None:
+        return self._items.get(key)
+
+    def put(self, key: Hashable, value: V) -> bool:
         """Remember; True when that is new."""
         known = self._items.pop(key, None)
         self._items[key] = value
@@ -64,8 +87,9 @@ class _Memory:
             self._items.popitem(last=False)
         return known != value
 
-    def forget(self, key: Hashable) -> None:
-        self._items.pop(key, None)
+    def forget(self, key: Hashable) -> bool:
+        """True when there was something."""
+        return self._items.pop(key, None) is not None
 
 
 _SIGNALS: dict[type[Any], NamedSignal] = {

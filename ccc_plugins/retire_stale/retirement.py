@@ -47,8 +47,9 @@ def retire(ccc: Host, order: Order, settings: Settings, journal: Journal, report
     journal. It is never reaped. One that somebody else had stopped is judged like any other: idle, it is woken to exit; else it
     stays stopped. In shadow mode nothing is signalled, `released` or recorded.
     """
-    outcome = _Ladder(ccc, order, settings, journal).climb()
-    (reporter or Reporter()).report(outcome)
+    reporter = reporter or Reporter()
+    outcome = _Ladder(ccc, order, settings, journal, reporter).climb()
+    reporter.report(outcome)
     return outcome
 
 
@@ -60,7 +61,7 @@ def is_gone(outcome: Outcome) -> bool:
 class _Ladder:
     """One retirement. Each step answers the outcome that ends it, or None to go on."""
 
-    def __init__(self, ccc: Host, order: Order, settings: Settings, journal: Journal) -> None:
+    def __init__(self, ccc: Host, order: Order, settings: Settings, journal: Journal, reporter: Reporter) -> None:
         self._ccc, self._order, self._settings, self._journal = ccc, order, settings, journal
         self._headless = order.headless
         self._below: tuple[Process, ...] = ()
@@ -68,7 +69,8 @@ class _Ladder:
         self._facts: Facts | None = None
         self._rung: Rung = "judge"
         self._verdict_at = time.monotonic()
-        self._since = self._deferrals.since(order.headless) or time.time()
+        since = reporter.since(order.headless, order.mechanism) or self._deferrals.since(order.headless)
+        self._since = since or time.time()
         self._wake = True
 
     def climb(self) -> Outcome:

@@ -10,12 +10,13 @@ import logging
 import time
 
 from ccc_hookspecs.errors import SessionLockTimeout
-from ccc_hookspecs.outcomes import Deferral
+from ccc_hookspecs.outcomes import Deferral, Kept, Outcome
 from ccc_hookspecs.specs import Host, hookimpl
 from ccc_hookspecs.values import Headless, TerminalLaunch, Tick
 from ccc_plugins.retire_stale.deferrals import DeferredRetirement
-from ccc_plugins.retire_stale.flow import Flow, waits_for
+from ccc_plugins.retire_stale.flow import NOT_ITS_HEADLESS, Flow, is_gone, waits_for
 from ccc_plugins.retire_stale.identity import presence
+from ccc_plugins.retire_stale.order import UNREADABLE
 from ccc_plugins.retire_stale.plugin import plugin
 
 NAME = "retire_stale.terminal_launch"
@@ -38,23 +39,36 @@ def on_terminal_launch(ccc: Host, launch: TerminalLaunch) -> None:
     if headless is None or headless.engine != "claude" or not headless.owned:
         return
     flow = plugin.flow(ccc)
+    if flow.settings.mode == "shadow":
+        _try(ccc, flow, headless)
+        return
     # A terminal launched before may have gone since; this one has its own time to start.
-    flow.deferrals.drop(headless, NAME)
+    flow.deferrals.restart(headless, NAME)
     end = time.monotonic() + flow.settings.launch_wait_seconds
-    while (signs := _signs_of_work(ccc, flow, headless)) and flow.settings.mode == "act":
+    while (outcome := _try(ccc, flow, headless)) is None or not _is_settled(outcome):
+        signs = ("it could not be looked at",) if outcome is None else waits_for(outcome)
         flow.deferrals.add(headless, mechanism=NAME, reason=REASON, signs=signs)
-        if time.monotonic() >= end:
+        if not isinstance(outcome, Deferral) or time.monotonic() >= end:
             return
         time.sleep(LOOK_SECONDS)
 
 
-def _signs_of_work(ccc: Host, flow: Flow, headless: Headless) -> tuple[str, ...]:
-    """Try to retire it; what it is to be remembered with when it must be asked again, else nothing."""
+def _try(ccc: Host, flow: Flow, headless: Headless) -> Outcome | None:
+    """Try to retire it; None when it could not be looked at."""
     try:
-        outcome = flow.retire_for_terminal(ccc, headless, mechanism=NAME, reason=REASON, lock_seconds=flow.settings.lock_seconds)
+        return flow.retire_for_terminal(ccc, headless, mechanism=NAME, reason=REASON, lock_seconds=flow.settings.lock_seconds)
     except SessionLockTimeout:
-        return ("the session is in use",)
-    return waits_for(outcome) if isinstance(outcome, Deferral) else ()
+        in_use = Deferral(headless=headless, mechanism=NAME, reason="the session is in use", facts=UNREADABLE, since=time.time())
+        flow.reporter.report(in_use)
+        return in_use
+    except Exception:  # the terminal starts all the same, and then it is to be looked at again
+        log.exception("session %s could not be looked at", headless.session_id)
+        return None
+
+
+def _is_settled(outcome: Outcome) -> bool:
+    """Whether nothing is left to do; a passing trouble, a veto and a process that does not die are asked about again."""
+    return is_gone(outcome) or (isinstance(outcome, Kept) and outcome.reason == NOT_ITS_HEADLESS)
 
 
 @hookimpl
@@ -62,11 +76,12 @@ def on_tick(ccc: Host, tick: Tick) -> None:
     """Retire what a launch had to leave, each as soon as it is idle."""
     flow = plugin.flow(ccc)
     flow.begin(tick)
-    deferred = flow.deferrals.all(NAME)
+    # What another host on this directory remembered is not for shadow mode to end.
+    deferred = flow.deferrals.all(NAME) if flow.settings.mode == "act" else ()
     agents = {h.pid: h for h in ccc.headless_agents()} if deferred else {}
     for deferral in deferred:
         try:
-            if _is_settled(ccc, flow, deferral, agents.get(deferral.pid)):
+            if _is_over(ccc, flow, deferral, agents.get(deferral.pid)):
                 flow.deferrals.drop(deferral)
         except SessionLockTimeout:
             log.debug("session %s: in use, left to the next tick", deferral.session_id)
@@ -74,7 +89,7 @@ def on_tick(ccc: Host, tick: Tick) -> None:
             log.exception("the deferred retirement of session %s could not be looked at", deferral.session_id)
 
 
-def _is_settled(ccc: Host, flow: Flow, deferral: DeferredRetirement, headless: Headless | None) -> bool:
+def _is_over(ccc: Host, flow: Flow, deferral: DeferredRetirement, headless: Headless | None) -> bool:
     """Retire what was deferred if it can be; whether that is over and done with. Raises `SessionLockTimeout`."""
     if headless is None:
         # Another process of the host may know it.
@@ -84,10 +99,9 @@ def _is_settled(ccc: Host, flow: Flow, deferral: DeferredRetirement, headless: H
     if not headless.owned:
         return False
     if not _still_meant(ccc, flow, deferral, headless):
-        log.debug("session %s: the terminal went away and wrote nothing; its headless is kept", deferral.session_id)
+        flow.reporter.end_deferral(headless, NAME, "the terminal went away and wrote nothing")
         return True
-    outcome = flow.retire_for_terminal(ccc, headless, mechanism=NAME, reason=REASON, lock_seconds=0, view=flow.view())
-    return not isinstance(outcome, Deferral)
+    return _is_settled(flow.retire_for_terminal(ccc, headless, mechanism=NAME, reason=REASON, lock_seconds=0, view=flow.view()))
 
 
 def _still_meant(ccc: Host, flow: Flow, deferral: DeferredRetirement, headless: Headless) -> bool:

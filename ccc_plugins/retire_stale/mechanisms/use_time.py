@@ -34,6 +34,7 @@ def pre_inject(ccc: Host, injection: Injection) -> Decision | None:
     seen = flow.evidence.attribution(ccc, headless)
     if seen.verdict == "fresh":
         flow.holds.drop(injection)
+        flow.reporter.end_deferral(headless, NAME, "it has seen everything by now")
         return _first_input(ccc, flow, headless)
     try:
         return _decide(ccc, flow, injection)

@@ -26,7 +26,13 @@ def on_tick(ccc: Host, tick: Tick) -> None:
     """Look at every headless of this host; one process snapshot serves them all."""
     flow = plugin.flow(ccc)
     flow.begin(tick)
-    beside = [h for h in ccc.headless_agents() if h.engine == "claude" and h.owned and _beside_a_terminal(ccc, flow, h)]
+    beside = []
+    for headless in ccc.headless_agents():
+        if headless.engine == "claude" and headless.owned:
+            if _beside_a_terminal(ccc, flow, headless):
+                beside.append(headless)
+            else:
+                flow.reporter.end_deferral(headless, NAME, "no terminal is open on the session any more")
     for headless in flow.sightings.confirmed(beside, flow.settings.watcher_confirm_ticks):
         try:
             flow.retire_for_terminal(ccc, headless, mechanism=NAME, reason=REASON, lock_seconds=0, view=flow.view())

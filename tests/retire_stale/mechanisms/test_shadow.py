@@ -11,6 +11,7 @@ import pytest
 
 from ccc_hookspecs.signals import retirement_proposed
 from ccc_plugins.retire_stale.mechanisms import terminal_launch
+from ccc_plugins.retire_stale.plugin import plugin
 from ccc_plugins.retire_stale.signalling import Handle
 from tests.retire_stale.mechanisms.conftest import Stage
 
@@ -77,3 +78,19 @@ def test_what_shadow_mode_saw_is_not_acted_on_later(stage: Stage) -> None:
     stage.use(mode="act")
     stage.tick(terminal_launch)
     assert stage.head.alive
+
+
+def test_what_an_acting_host_remembered_is_left_to_it(stage: Stage) -> None:
+    """Of two hosts on one state directory, the one in shadow mode neither ends nor renews the other's deferral."""
+    stage.terminal()
+    stage.work("SLOW 1")
+    stage.launch()
+    (before,) = plugin.flow(stage.host).deferrals.all()
+    stage.head.wait_idle()
+    stage.use(mode="shadow")
+    stage.launch()
+    stage.tick(terminal_launch, times=2)
+    assert plugin.flow(stage.host).deferrals.all() == (before,)
+    stage.use(mode="act")
+    stage.tick(terminal_launch)
+    assert not stage.head.alive

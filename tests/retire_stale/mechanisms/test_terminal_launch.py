@@ -114,6 +114,8 @@ def test_a_session_in_use_is_left_to_a_later_tick(stage: Stage) -> None:
         launching.join(10)
         assert stage.head.alive
     assert deferred(stage) == 1
+    (deferral,) = stage.signals.of(retirement_deferred)
+    assert deferral.reason == "the session is in use"
     stage.tick(terminal_launch)
     assert not stage.head.alive
 
