@@ -16,6 +16,7 @@ from ccc_plugins.retire_stale.judgement.attribution import Attribution, Attribut
 from ccc_plugins.retire_stale.judgement.branches import release_numbers
 from ccc_plugins.retire_stale.judgement.entries import Entry
 from ccc_plugins.retire_stale.judgement.idleness import Idleness, IdlenessFacts, UnacknowledgedInput, judge_idleness
+from ccc_plugins.retire_stale.judgement.intake import Intake
 
 _STAMP_SLACK = 0.5
 _UNDER_WAY = 30.0
@@ -194,7 +195,7 @@ class Observer:
             registry_status=around.registry_status,
             registered=around.registered,
             queued=self._queued(),
-            unanswered=self._unanswered(),
+            unanswered=self._unanswered(around.now),
             quiet=None if self._files.log.written_at is None else around.now - self._files.log.written_at,
             noticed=self._files.transcript.intake.noticed if self._files.transcript is not None else frozenset(),
             subagents=around.subagents,
@@ -211,12 +212,30 @@ class Observer:
         numbers = release_numbers(transcript.release)
         return 0 if numbers is not None and numbers <= _NOTICES_STAY_QUEUED else transcript.intake.waiting
 
-    def _unanswered(self) -> bool:
+    def _unanswered(self, now: float) -> bool:
         """Whether an input was taken of which the log says nothing. One that reports commands says it itself, and after a `/clear`
         what was taken stands in another file."""
-        transcript = self._files.transcript
-        said = self._files.log.stream.lifecycle or self._moved_to() is not None
-        return transcript is not None and transcript.unanswered and not said
+        transcript, closed_at = self._files.transcript, self._files.log.closed_at
+        silent = self._files.log_state == "readable" and not self._files.log.stream.lifecycle and self._moved_to() is None
+        if transcript is None or not silent:
+            return False
+        # The time of a file that was copied says nothing.
+        known = closed_at if closed_at is not None and closed_at <= now + _STAMP_SLACK else None
+        return transcript.unanswered(known, owes=self._may_have_taken(transcript.intake, known))
+
+    def _may_have_taken(self, intake: Intake, closed_at: float | None) -> bool:
+        """Whether an input is left that the headless itself may have taken last: one that was sent, or the notice of a task of its own.
+
+        Another writer's queue operations stand in the same file, and name nobody.
+        """
+        background, sent = self._files.log.stream.background, self._headless.sent
+        if sent is None or any(task in background.open or task in background.ended for task in intake.noticed):
+            return True
+        pending = self._after_last_seen([s for s in sent if s.message_id not in self._files.log.stream.finished])
+        return any(
+            s.sent_at is None or closed_at is None or intake.takes_between(closed_at, max(s.sent_at, closed_at) + _UNDER_WAY)
+            for s in pending
+        )
 
     def _owed(self, sent: tuple[SentInput, ...], now: float) -> list[UnacknowledgedInput]:
         """The inputs that nothing shows to be finished.

@@ -14,7 +14,8 @@ class StdoutLog:
     """Follows one log. Not for use by several threads at once.
 
     A log that was replaced or cut short stays so: what stood in it and was not read is not known, and never will be.
-    `size`: bytes as last seen. `grew`: whether the last look found new lines.
+    `size`: bytes as last seen. `grew`: whether the last look found new lines. `closed_at`: when it was last written to with the end of a
+    turn as its last line, in epoch seconds; None when no look found it so.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -24,6 +25,7 @@ class StdoutLog:
         self._resumed = False
         self.stream = Stream()
         self.grew = False
+        self.closed_at: float | None = None
 
     @property
     def size(self) -> int | None:
@@ -51,6 +53,8 @@ class StdoutLog:
         self._replaced = self._replaced or growth == "replaced"
         if growth != "unchanged":
             self._read(self._follower)
+        if self.stream.closing and self._follower.offset == self._follower.size:
+            self.closed_at = self.written_at
         return "replaced" if self._replaced else "readable"
 
     def rewind(self) -> None:
@@ -101,5 +105,6 @@ class StdoutLog:
             start = stop + 1
 
     def _feed(self, line: Line) -> None:
+        self.stream.closing = False
         for record in parse(line):
             self.stream.feed(record.data)

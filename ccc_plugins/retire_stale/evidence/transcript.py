@@ -60,11 +60,9 @@ class Transcript:
     def intake(self) -> Intake:
         return self._news.intake
 
-    @property
-    def unanswered(self) -> bool:
-        """Whether the last input that was taken has nothing behind it that the headless printed, nor what a command of its leaves."""
-        taken_at = self._news.intake.taken_at
-        return taken_at is not None and taken_at > self._news.ledger.answered_at
+    def unanswered(self, closed_at: float | None, *, owes: bool) -> bool:
+        """As `Intake.unanswered`."""
+        return self._news.intake.unanswered(self._news.ledger.answered_at, closed_at, owes=owes)
 
     @property
     def inputs(self) -> set[str]:

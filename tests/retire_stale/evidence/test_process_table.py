@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from tests.retire_stale.evidence.conftest import Actors
 
 pytestmark = pytest.mark.alone
 
-S = "7d5f2c31-4c58-4a36-9d7f-0c2d6a1b9e10"
+S = str(uuid.uuid4())
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 

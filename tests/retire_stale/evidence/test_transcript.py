@@ -70,18 +70,18 @@ def test_an_input_is_unanswered_until_something_of_it_was_printed(head: Head) ->
     """Taken, written, answered; what counts is that the answer is known to be the headless's."""
     transcript, ids = follow(head), ids_of(head)
     transcript.look(ids, ids, compacted=False)
-    assert not transcript.unanswered
+    assert not transcript.unanswered(None, owes=True)
     sent = head.send()
     transcript.claim([sent.message_id])
     head.take("second", sent)
     transcript.look(ids, [], compacted=False)
-    assert transcript.unanswered
+    assert transcript.unanswered(None, owes=True)
     assert transcript.inputs >= {sent.message_id}
     answered = head.answer(printed=False)
     transcript.look(ids, [], compacted=False)
-    assert transcript.unanswered
+    assert transcript.unanswered(None, owes=True)
     transcript.claim([answered["uuid"]])
-    assert not transcript.unanswered
+    assert not transcript.unanswered(None, owes=True)
 
 
 def test_another_writers_input_is_not_waited_for(head: Head) -> None:
@@ -90,7 +90,7 @@ def test_another_writers_input_is_not_waited_for(head: Head) -> None:
     head.session.operation("dequeue")
     head.session.user(head.tip, "from another one-shot", "sdk-cli")
     transcript.look(ids, ids, compacted=False)
-    assert not transcript.unanswered
+    assert not transcript.unanswered(None, owes=False)
 
 
 @pytest.mark.parametrize(("changes", "start"), [({"resumed": False}, 0), ({"transcript_size": 0}, 0)], ids=["began it", "empty before"])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ccc_plugins.retire_stale.judgement.entries import Entry, Kind
+from ccc_plugins.retire_stale.judgement.entries import Entry, Kind, Writer
 from ccc_plugins.retire_stale.judgement.intake import Intake
 from tests.retire_stale.builders import stamp
 
@@ -23,15 +23,16 @@ def after(*operations: str, at: float = 100.0) -> Intake:
     return intake
 
 
-def entry(kind: Kind, offset: int = 100) -> Entry:
-    return Entry(offset=offset, type="user", kind=kind, uuid="u")
+def entry(kind: Kind, offset: int = 100, at: float | None = None, writer: Writer = "unknown") -> Entry:
+    return Entry(offset=offset, type="user", kind=kind, uuid="u", timestamp=at, writer=writer)
 
 
-@pytest.mark.parametrize("operation", ["dequeue", "remove", "popAll"])
-def test_whatever_leaves_the_queue_was_taken(operation: str) -> None:
-    """By being processed, by joining the running turn, or by being thrown away."""
+@pytest.mark.parametrize(("operation", "left"), [("dequeue", 1), ("remove", 1), ("popAll", 0)])
+def test_whatever_leaves_the_queue_was_taken(operation: str, left: int) -> None:
+    """By being processed, by joining the running turn, or by being thrown away or taken up for editing, which is done with all at once."""
     intake = after("enqueue", "enqueue", operation)
-    assert (intake.waiting, intake.taken, intake.taken_at) == (1, 1, 20)
+    assert (intake.waiting, intake.taken) == (left, 2 - left)
+    assert intake.take == (20, 102.0)
 
 
 def test_more_taken_than_enqueued_is_none_waiting() -> None:
@@ -48,30 +49,51 @@ def test_takes_are_counted_from_a_moment_on() -> None:
     assert intake.taken == 100
 
 
-def test_what_a_handled_command_leaves_is_the_outcome_of_what_was_taken() -> None:
-    """Such a command prints nothing by which its input can be known."""
+def test_a_take_is_unanswered_until_the_headless_printed_something_of_it() -> None:
+    """A record of its own behind it, or the end of a turn in its log after it."""
+    intake = after("dequeue", at=100.0)
+    assert intake.unanswered(-1, 99.0, owes=True)
+    assert not intake.unanswered(10, 99.0, owes=True)
+    assert not intake.unanswered(-1, 100.5, owes=True)
+
+
+@pytest.mark.parametrize("kind", ["prompt", "queued", "answer", "boundary", "note", "other"])
+def test_no_record_of_another_writer_answers_a_take(kind: Kind) -> None:
+    """A person's prompt in a terminal says nothing of what the headless does."""
     intake = after("dequeue")
-    intake.see(entry("echo"), own=False)
-    assert intake.taken_at is None
+    intake.see(entry(kind), own=False)
+    assert intake.unanswered(-1, 99.0, owes=True)
+
+
+def test_a_take_that_cannot_be_the_headless_s_is_not_waited_for() -> None:
+    """Nothing of what was sent to it is left that it could have taken."""
+    assert not after("dequeue").unanswered(-1, 99.0, owes=False)
+
+
+def test_what_a_handled_command_leaves_is_the_outcome_of_what_was_taken() -> None:
+    """Such a command prints nothing by which its input can be known, but its end is in the log when it is over."""
+    intake = after("dequeue", at=100.0)
+    intake.see(entry("echo", at=105.0), own=False)
+    assert not intake.unanswered(-1, None, owes=True)
+    assert not intake.unanswered(-1, 105.0, owes=True)
+    assert intake.unanswered(-1, 99.0, owes=True)
+
+
+def test_a_command_that_a_person_typed_is_no_outcome() -> None:
+    intake = after("dequeue")
+    intake.see(entry("echo", writer="typed"), own=False)
+    assert intake.unanswered(-1, None, owes=True)
 
 
 def test_an_own_input_was_taken_where_its_record_stands() -> None:
-    """Whether or not a queue operation said so; another writer's input ends what its own operation began."""
-    intake = Intake()
-    intake.see(entry("prompt", 50), own=True)
-    assert intake.taken_at == 50
-    intake.see(entry("queued", 70), own=True)
-    assert intake.taken_at == 70
-    intake.see(entry("prompt", 90), own=False)
-    assert intake.taken_at is None
-
-
-@pytest.mark.parametrize("kind", ["answer", "boundary", "note", "other"])
-def test_other_records_say_nothing_of_what_was_taken(kind: Kind) -> None:
-    """An answer counts only once it is known to be printed, which is not told here."""
+    """Whether or not a queue operation said so, and whatever is sent or taken later."""
     intake = after("dequeue")
-    intake.see(entry(kind), own=True)
-    assert intake.taken_at == 0
+    intake.see(entry("prompt", 50), own=True)
+    assert intake.take is None
+    assert intake.unanswered(49, None, owes=False)
+    assert not intake.unanswered(51, None, owes=True)
+    intake.see(entry("prompt", 90), own=False)
+    assert intake.unanswered(49, None, owes=False)
 
 
 def test_a_notice_names_the_task_that_ended() -> None:
