@@ -42,6 +42,7 @@ class Transcript:
         self._held: tuple[str, ...] | None = None
         self._awaited: tuple[tuple[str, ...], int] = ((), 0)
         self._read_from = 0
+        self._restored: int | None = None
 
     @property
     def size(self) -> int | None:
@@ -119,13 +120,15 @@ class Transcript:
     def holds(self, ids: Iterable[str | None]) -> bool:
         """Whether a record with one of these, the ids of the latest answer, as its `uuid` or `message.id` is in the file.
 
-        It is written within moments of being printed: what was read long before it was first asked for is not searched.
+        It is written within moments of being printed: what was read long before it was first asked for is not searched, unless another
+        reader had asked for it then.
         """
         known = tuple(i for i in ids if i is not None)
         if known == self._held:
             return True
         if self._awaited[0] != known:
-            self._awaited = known, max(0, self._read_from - _BESIDE)
+            self._awaited = known, max(0, self._read_from - _BESIDE) if self._restored is None else self._restored
+            self._restored = None
         if any(i in self._news.recent for i in known) or self._search(known, self._awaited[1]):
             self._held = known
             return True
@@ -145,7 +148,7 @@ class Transcript:
         if follower is None or news.anchor is None:
             return False
         self._follower, self._news, self._resumed = follower, news, place.offset > news.anchor.start
-        self._read_from = news.anchor.start
+        self._read_from = self._restored = news.anchor.start
         return True
 
     def _search(self, ids: tuple[str, ...], start: int) -> bool:

@@ -16,11 +16,14 @@ from benchmarks.made_session import Session
 from ccc_hookspecs.checks import is_uuid
 from ccc_hookspecs.claude.jsonl import JsonlFollower
 from ccc_hookspecs.values import Headless, SentInput
+from ccc_plugins.retire_stale.evidence import transcript
 from ccc_plugins.retire_stale.evidence.checkpoints import Checkpoints
 from ccc_plugins.retire_stale.evidence.files import Files
 from ccc_plugins.retire_stale.evidence.observer import Judgement, Observer, Surroundings
 from ccc_plugins.retire_stale.evidence.state_codec import decode, encode
 from ccc_plugins.retire_stale.judgement.stream import Stream
+from tests.retire_stale import builders as written
+from tests.retire_stale.builders import Head
 
 CASES = sorted(path.parent for path in (Path(__file__).parents[2] / "corpus").glob("*/*/transcript.jsonl"))
 AROUND = Surroundings(now=1_796_100_000.0, unread=0, tools=(), children=0, others=False)
@@ -102,6 +105,22 @@ def test_going_on_from_a_checkpoint_is_judging_anew(directory: Path, tmp_path: P
         grow(folder, "transcript.jsonl", transcript[cut:])
         grow(folder, "stdout.log", log[log_cut:])
         assert judged(headless, folder, Checkpoints(folder / "kept", every=NEVER)) == judged(headless, folder)
+
+
+def test_an_answer_before_much_of_another_writer_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether the transcript holds the last own answer does not depend on where the reading goes on, else it would be waited for."""
+    monkeypatch.setattr(transcript, "_BESIDE", 4096)
+    head = Head(written.Session(tmp_path, "2.1.332"))
+    head.ask()
+    headless, path = head.headless(), head.session.transcript
+    for number in range(300):
+        head.session.turn(f"a terminal's turn {number}")
+    checkpoints = Checkpoints(tmp_path / "kept", every=1)
+    Observer(headless, headless.spawned_at, checkpoints).read(headless, path)
+    head.session.turn("one more")
+    observer = Observer(headless, headless.spawned_at, checkpoints)
+    observer.read(headless, path)
+    assert observer.settled()
 
 
 def test_a_checkpoint_saves_the_reading(made: Headless, kept: Path, tmp_path: Path) -> None:
