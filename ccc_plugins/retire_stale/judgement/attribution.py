@@ -35,11 +35,13 @@ class Ledger:
 
     def claim(self, ids: Iterable[str]) -> None:
         """These are own: `uuid`s or `message.id`s of records, printed by this headless or sent to it."""
-        for own in ids:
-            self._own.add(own)
+        claimed = list(ids)
+        self._own.update(claimed)
+        for own in claimed:
             for uuid in self._by_message.pop(own, [own]):
                 if uuid in self._open:
                     self._note_printed(self._open[uuid])
+                    self._consume(self._open[uuid])
                 self._adopt(uuid)
 
     def add(self, entry: Entry) -> bool:
@@ -50,7 +52,7 @@ class Ledger:
         if entry.uuid is None or entry.uuid in self._above or entry.uuid in self._open:
             return False
         above = self._nearest(entry.parent)
-        own = entry.uuid in self._own or entry.message_id in self._own
+        own = entry.uuid in self._own or (entry.message_id in self._own and entry.writer != "typed")
         self._grow_tip(entry.uuid, entry, own)
         if own:
             self._note_printed(entry)
@@ -59,7 +61,7 @@ class Ledger:
         elif entry.is_conversation:
             self._open[entry.uuid] = entry
             self._link(entry.uuid, above)
-            if entry.message_id is not None:
+            if entry.message_id is not None and entry.writer != "typed":
                 self._by_message.setdefault(entry.message_id, []).append(entry.uuid)
         else:
             self._link(entry.uuid, above)
@@ -80,7 +82,9 @@ class Ledger:
         return tuple(self._open.values())
 
     def _consume(self, entry: Entry) -> None:
-        """Drop ids that have done their work. A `message.id` is needed on only where a release prints other `uuid`s than it writes."""
+        """Drop ids that have done their work. A `message.id` is needed on only where a release prints other `uuid`s than it writes: there
+        are APIs that give the same one to every answer.
+        """
         if entry.uuid in self._own:
             self._own.difference_update((entry.uuid, entry.message_id))
 

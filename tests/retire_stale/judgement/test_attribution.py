@@ -57,6 +57,32 @@ def test_what_was_printed_or_sent_is_own() -> None:
     assert left(ledger) == []
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["printed first", "written first"])
+def test_a_message_id_that_comes_again_is_not_own_for_that(late: bool) -> None:
+    """Some APIs give every answer the same one; where the record's `uuid` was printed, its `message.id` has done its work."""
+    ledger, answer = Ledger(), entry("a1", message="msg_same")
+    if late:
+        ledger.add(answer)
+    ledger.claim(["a1", "msg_same"])
+    if not late:
+        ledger.add(answer)
+    ledger.add(entry("u2", "a1", "prompt"))
+    ledger.add(entry("a2", "u2", message="msg_same"))
+    assert left(ledger) == ["u2", "a2"]
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["printed first", "written first"])
+def test_an_answer_in_a_person_s_terminal_is_not_own_by_its_message_id(late: bool) -> None:
+    """On releases that write other `uuid`s than they print."""
+    ledger, answer = Ledger(), replace(entry("written", message="msg_same"), entrypoint="cli", writer="typed")
+    if late:
+        ledger.add(answer)
+    ledger.claim(["printed", "msg_same"])
+    if not late:
+        ledger.add(answer)
+    assert left(ledger) == ["written"]
+
+
 def test_a_record_below_which_an_own_one_hangs_was_known() -> None:
     """A turn that nobody sent, a teammate's or a scheduled one, is the headless's as soon as its answer is."""
     ledger = Ledger()
