@@ -58,7 +58,7 @@ class Stream:
     new_ids: list[str] = field(default_factory=list)
     _calls: dict[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
     _asked_for: dict[str, str] = field(default_factory=dict)
-    _lasting: set[str] = field(default_factory=set)
+    _lasting: dict[str, str] = field(default_factory=dict)
 
     def take_ids(self) -> list[str]:
         """The own `uuid`s and `message.id`s that came since the last call."""
@@ -116,10 +116,11 @@ class Stream:
         """The turn is over, and so are its questions: an answer goes to the process's input and is not printed."""
         self._close()
         self.requests = {key: subtype for key, subtype in self.requests.items() if key in self._lasting}
-        self._asked_for.clear()
+        self._asked_for = {call: key for call, key in self._asked_for.items() if key in self.requests}
 
     def _message(self, event: Mapping[str, Any]) -> None:
         if event.get("parent_tool_use_id"):
+            self._subagent(event)
             return
         self._open(f"{event['type']} printed, no result since")
         message = event.get("message")
@@ -133,6 +134,19 @@ class Stream:
         for block in content if isinstance(content, list) else ():
             if isinstance(block, Mapping):
                 self._block(block, event)
+
+    def _subagent(self, event: Mapping[str, Any]) -> None:
+        """What a subagent says is its own, but the result of its call settles what was asked about that."""
+        message = event.get("message")
+        content = message.get("content") if self._asked_for and isinstance(message, Mapping) else None
+        for block in content if isinstance(content, list) else ():
+            if isinstance(block, Mapping) and block.get("type") == "tool_result":
+                self._settle(str(block.get("tool_use_id")))
+
+    def _settle(self, call: str) -> None:
+        key = self._asked_for.pop(call, "")
+        self.requests.pop(key, None)
+        self._lasting.pop(key, None)
 
     def _block(self, block: Mapping[str, Any], event: Mapping[str, Any]) -> None:
         if block.get("type") == "tool_use" and isinstance(block.get("id"), str):
@@ -161,7 +175,7 @@ class Stream:
         )
 
     def _tool_result(self, result: ToolResult) -> None:
-        self.requests.pop(self._asked_for.pop(result.id, ""), None)
+        self._settle(result.id)
         alarms.take(self.alarms, result)
         self.background.result(result)
 
@@ -185,8 +199,16 @@ class Stream:
                 self.background.listed(event)
             case "task_started" | "task_updated" | "task_notification" | "task_progress":
                 self.background.event(event)
+                self._agent_ended(str(event.get("task_id")))
             case _:
                 pass
+
+    def _agent_ended(self, task: str) -> None:
+        """With a subagent, which is a task under its own id, end its questions."""
+        if self._lasting and task not in self.background.open:
+            for key in [key for key, agent in self._lasting.items() if agent == task]:
+                del self._lasting[key]
+                self.requests.pop(key, None)
 
     def _state(self, event: Mapping[str, Any]) -> None:
         self.state = str(event.get("state"))
@@ -219,7 +241,7 @@ class Stream:
         if isinstance(about.get("tool_use_id"), str):
             self._asked_for[about["tool_use_id"]] = key
         if about.get("agent_id"):
-            self._lasting.add(key)
+            self._lasting[key] = str(about["agent_id"])
 
     def _answered(self, event: Mapping[str, Any]) -> None:
         response = event.get("response")

@@ -231,6 +231,25 @@ def test_a_subagents_question_outlasts_the_turn() -> None:
     assert fed(INIT, question(agent_id="a1"), RESULT).requests == {"r1": "can_use_tool"}
 
 
+def test_the_result_of_a_subagents_call_settles_its_question() -> None:
+    """In whatever turn it comes."""
+    result = {**got("done", "sub"), "parent_tool_use_id": "t1"}
+    asked = question(agent_id="a1", tool_use_id="sub")
+    assert fed(INIT, asked, result, RESULT).requests == {}
+    assert fed(INIT, asked, RESULT, result).requests == {}
+    assert fed(INIT, asked, {**result, "message": {"content": "text"}}, RESULT).requests == {"r1": "can_use_tool"}
+
+
+def test_the_end_of_a_subagent_ends_its_questions() -> None:
+    """It is a task under the id that asked; another one's end is not its."""
+    begun = {"type": "system", "subtype": "task_started", "task_id": "a1", "task_type": "local_agent"}
+    ended = {"type": "system", "subtype": "task_notification", "task_id": "a1", "status": "completed"}
+    asked = question(agent_id="a1")
+    assert fed(INIT, begun, asked, RESULT, ended).requests == {}
+    assert fed(INIT, begun, asked, RESULT, {**ended, "task_id": "a2"}).requests == {"r1": "can_use_tool"}
+    assert fed(INIT, begun, asked, RESULT, {**ended, "status": "running"}).requests == {"r1": "can_use_tool"}
+
+
 def test_a_question_without_a_subject_waits_too() -> None:
     """Whatever is asked."""
     assert fed({"type": "control_request", "request_id": "r1"}).requests == {"r1": "question"}
