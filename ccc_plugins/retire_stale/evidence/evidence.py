@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 ProcessKey: TypeAlias = tuple[int, float | None, str, Path | None]
 
 _OBSERVED = 4096
+_CLOCKS_DIFFER = 60.0
+"""Seconds by which a host's note of a spawn may be later than the process's start."""
 
 
 @dataclass(slots=True)
@@ -165,10 +167,15 @@ def _key(headless: Headless) -> ProcessKey:
 
 
 def _spawned_at(headless: Headless) -> float | None:
-    """When the process was spawned, in seconds since the epoch: as the host noted it, or by the process's age."""
-    if headless.spawned_at is not None:
-        return headless.spawned_at
+    """When the process was spawned, in seconds since the epoch: as the host noted it, or by the process's age.
+
+    A time of the host's that is far too late, by a clock that was set or by a local time that was read wrong, would take what another
+    writer said since for what the process had loaded.
+    """
     from ccc_plugins.retire_stale.evidence.processes import age
 
-    seconds = age(headless.pid, headless.start_time)
-    return None if seconds is None else time.time() - seconds
+    noted, seconds = headless.spawned_at, age(headless.pid, headless.start_time)
+    if seconds is None:
+        return noted
+    by_age = time.time() - seconds
+    return by_age if noted is None or noted > by_age + _CLOCKS_DIFFER else noted

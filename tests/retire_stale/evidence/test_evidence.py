@@ -44,6 +44,17 @@ def test_a_pid_without_a_start_time_is_told_by_its_log(
     assert evidence.attribution(recording_host, nameless).verdict == "stale"
 
 
+@pytest.mark.parametrize("late", [0.0, 3600.0], ids=["right", "an hour late"])
+def test_a_spawn_that_was_noted_late_hides_no_turn(
+    simulator: Simulator, recording_host: RecordingHost, head: SimulatedHeadless, late: float
+) -> None:
+    """By a clock that was set back since, or a local time that comes twice in a year: the process's age tells better."""
+    resumed = simulator.headless(head.session_id)
+    noted = replace(resumed.headless, transcript_size=None, spawned_at=(resumed.headless.spawned_at or 0.0) + late)
+    simulator.terminal(head.session_id).ask("from terminal")
+    assert Evidence().attribution(recording_host, noted).verdict == "stale"
+
+
 @pytest.mark.parametrize("spelled", [str.upper, str.lower], ids=["upper case", "lower case"])
 def test_a_session_id_counts_in_either_case(
     simulator: Simulator, recording_host: RecordingHost, head: SimulatedHeadless, spelled: Callable[[str], str]
