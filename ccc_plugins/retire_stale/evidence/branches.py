@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ccc_hookspecs.claude.jsonl import JsonlFollower, line_at, parse
-from ccc_plugins.retire_stale.judgement.branches import PROMPTS, Tree, lacking, resumed_leaf
+from ccc_plugins.retire_stale.judgement.branches import Tree, lacking, resumed_leaf
 from ccc_plugins.retire_stale.judgement.entries import Entry, entry_of, texts_of
 
 TAIL = 64 << 20
@@ -68,24 +68,12 @@ def turns_of(path: Path, tree: Tree, lost: Sequence[Entry]) -> tuple[Turn, ...]:
 def _turn(path: Path, tree: Tree, entry: Entry) -> Turn | None:
     """None for an answer without a text, such as a mere call of a tool."""
     late = entry.kind == "answer"
-    prompt = next((e for e in tree.path(entry.uuid) if e.kind in PROMPTS), None) if late else entry
-    answers = sorted([*_answers(tree, entry.uuid), *([entry] if late else [])], key=lambda e: e.offset)
+    prompt = next((e for e in tree.path(entry.uuid) if tree.asks(e)), None) if late else entry
+    answers = sorted([*tree.answers(entry.uuid), *([entry] if late else [])], key=lambda e: e.offset)
     answered = tuple(text for answer in answers for text in _texts_at(path, answer))
     if entry.uuid is None or (late and not answered):
         return None
     return Turn(entry.uuid, () if prompt is None else _texts_at(path, prompt), answered)
-
-
-def _answers(tree: Tree, top: str | None) -> Iterator[Entry]:
-    """The answers below a record, down to the next prompts."""
-    stack = list(tree.children.get(top, ()))
-    while stack:
-        entry = tree.nodes[stack.pop()]
-        if entry.kind in PROMPTS:
-            continue
-        if entry.kind == "answer" and not entry.made_up:
-            yield entry
-        stack.extend(tree.children.get(entry.uuid, ()))
 
 
 def _texts_at(path: Path, entry: Entry) -> tuple[str, ...]:

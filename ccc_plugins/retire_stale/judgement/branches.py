@@ -20,21 +20,22 @@ from dataclasses import dataclass, field
 
 from ccc_plugins.retire_stale.judgement.entries import Entry, Kind, Writer
 
-PROMPTS: frozenset[Kind] = frozenset({"prompt", "queued"})
+PROMPTS: frozenset[Kind] = frozenset({"prompt", "queued", "shell"})
 _LATEST_TIMESTAMP_UNTIL = (2, 1, 61)
 _LAST_RECORD_UNTIL = (2, 1, 119)
 _BRIDGES_SINCE = (2, 1, 119)
+_MARKS_REWINDS_SINCE = (2, 1, 332)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
     """A transcript, or its tail, as a tree.
 
-    `nodes`: the entries by `uuid`, in the order in which they stand (of a repeated `uuid` the first). `last_prompts`: the `leafUuid`s of
-    the `last-prompt` records, oldest first. `typed`: the prompts that a person typed, known from the file-history snapshots
-    that only a terminal writes; it tells writers apart on releases that note no entry point. `rewinds`: the positions of
-    the explicit `last-prompt` records that a rewind writes (2.1.332). `parents`: of each record; where a parent was never written, from
-    2.1.119 on the record that stands before.
+    `nodes`: the entries by `uuid`, in the order in which they stand (of a repeated `uuid` the first). `last_prompts`: the `leafUuid`s
+    of the `last-prompt` records, oldest first. `typed`: the prompts that a person typed, known from the file-history snapshots that
+    only a terminal writes; it tells writers apart on releases that note no entry point. `rewinds`: the positions of the explicit
+    `last-prompt` records that a rewind writes (2.1.332), wherever it leads. `parents`: of each record; where a parent was never
+    written, from 2.1.119 on the record that stands before.
     """
 
     nodes: Mapping[str, Entry]
@@ -84,6 +85,21 @@ class Tree:
                 seen.add(uuid)
                 yield self.nodes[uuid]
                 stack.extend(self.children.get(uuid, ()))
+
+    def asks(self, entry: Entry) -> bool:
+        """Whether a person gives something to the model there: also by a command of one's own, which the model answers."""
+        return entry.kind in PROMPTS or (entry.kind == "echo" and next(self.answers(entry.uuid), None) is not None)
+
+    def answers(self, top: str | None) -> Iterator[Entry]:
+        """The answers below a record, down to what is given to the model next."""
+        stack = list(self.children.get(top, ()))
+        while stack:
+            entry = self.nodes[stack.pop()]
+            if entry.kind in PROMPTS or entry.kind == "echo":
+                continue
+            if entry.kind == "answer" and not entry.made_up:
+                yield entry
+            stack.extend(self.children.get(entry.uuid, ()))
 
     def writer(self, entry: Entry) -> Writer:
         if entry.writer != "unknown" or not self.typed:
@@ -148,7 +164,7 @@ def lacking(tree: Tree, leaf: str | None) -> tuple[Entry, ...]:
 
 
 def _prompts(tree: Tree, top: str) -> Iterator[Entry]:
-    return (e for e in tree.below(top) if e.kind in PROMPTS)
+    return (e for e in tree.below(top) if tree.asks(e))
 
 
 def _late_answer(tree: Tree, top: str, messages: Set[str]) -> list[Entry]:
@@ -157,7 +173,7 @@ def _late_answer(tree: Tree, top: str, messages: Set[str]) -> list[Entry]:
     answers, stack = [], [top]
     while stack:
         entry = tree.nodes[stack.pop()]
-        if entry.kind in PROMPTS:
+        if tree.asks(entry):
             continue
         if entry.kind == "answer" and not entry.made_up and entry.message_id not in messages:
             answers.append(entry)
@@ -176,7 +192,8 @@ def _unaware(tree: Tree, kept: str | None, other: str) -> bool:
 
     The later of the two decides: its writer left the earlier one behind on purpose when it had it in memory. Only a person
     at a terminal can do that. A headless hangs its turn on the last record that it knows, and so does a terminal
-    whose person does nothing but type.
+    whose person does nothing but type. From 2.1.332 on a rewind is noted; before, what was typed on the earlier branch counts as
+    known to the person, though it may have been in another terminal.
     """
     if kept is None:
         return False
@@ -184,8 +201,10 @@ def _unaware(tree: Tree, kept: str | None, other: str) -> bool:
     if earlier.uuid is None or tree.writer(later) != "typed":
         return _parts_ways(tree, earlier, later)
     before = [e for e in tree.below(earlier.uuid) if e.offset < later.offset]
-    known = any(tree.writer(e) == "typed" for e in before) or _was_rewound(tree, before, later)
-    return not known and any(e.is_conversation for e in before)
+    marked = (release_numbers(later.release) or ()) >= _MARKS_REWINDS_SINCE
+    known = _was_rewound(tree, before, later) or (not marked and any(tree.writer(e) == "typed" for e in before))
+    # What a person went on with is lacking where the branch that was left behind is read all the same.
+    return any(e.is_conversation for e in before) and (not known or other == later.uuid)
 
 
 def _was_rewound(tree: Tree, before: Sequence[Entry], later: Entry) -> bool:

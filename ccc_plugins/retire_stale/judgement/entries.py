@@ -11,21 +11,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-Kind: TypeAlias = Literal["prompt", "answer", "boundary", "note", "queued", "echo", "other"]
+Kind: TypeAlias = Literal["prompt", "answer", "boundary", "note", "shell", "queued", "echo", "other"]
 """`prompt`: a text given to the model. `answer`: the model's. `boundary`: a compaction.
-`note`: a summary, an interruption, or a shell command that a person ran for the model to see.
+`note`: a summary or an interruption. `shell`: a command that a person ran for the model to see, or its output.
 `queued`: a text accepted in the middle of a turn. `echo`: a command that Claude Code handles itself, or what came of it.
 `other`: everything else that is not conversation."""
 
 Writer: TypeAlias = Literal["typed", "sdk", "unknown"]
 
-CONVERSATION: frozenset[Kind] = frozenset({"prompt", "answer", "boundary", "note"})
+CONVERSATION: frozenset[Kind] = frozenset({"prompt", "answer", "boundary", "note", "shell"})
 _SYSTEM_KINDS: Mapping[str, Kind] = {"compact_boundary": "boundary", "local_command": "echo"}
 _TREE_TYPES = frozenset({"user", "assistant", "attachment", "system"})
 _NOTICE = "<task-notification>"
 _ECHOES = ("<command-name>", "<local-command-", "Caveat: The messages below")
 _UNKNOWN_COMMAND = re.compile(r"Unknown (?:slash command|skill|command): \S+\s*")
-_NOTES = ("[Request interrupted by user", "<bash-")
+_INTERRUPTED = "[Request interrupted by user"
+_SHELL = "<bash-"
 _CATCH_UP = re.compile(r"<ccc-catch-up turns=\"([0-9a-fA-F \-]*)\">")
 
 
@@ -135,7 +136,9 @@ def _user_kind(record: Mapping[str, Any]) -> Kind:
         return "other"
     if first.startswith(_ECHOES) or _UNKNOWN_COMMAND.fullmatch(first):
         return "echo"
-    return "note" if first.startswith(_NOTES) else "prompt"
+    if first.startswith(_SHELL):
+        return "shell"
+    return "note" if first.startswith(_INTERRUPTED) else "prompt"
 
 
 def _is_task_notice(record: Mapping[str, Any]) -> bool:

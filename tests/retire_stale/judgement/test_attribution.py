@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ccc_plugins.retire_stale.judgement.attribution import FOREIGN_SHOWN, AttributionFacts, Ledger, attribute
 from ccc_plugins.retire_stale.judgement.entries import Entry, Kind
 
-KINDS: tuple[Kind, ...] = ("prompt", "answer", "boundary", "note", "queued", "echo", "other")
+KINDS: tuple[Kind, ...] = ("prompt", "answer", "boundary", "note", "shell", "queued", "echo", "other")
 
 
 def entry(uuid: str, parent: str | None = None, kind: Kind = "answer", *, offset: int = 0, message: str | None = None) -> Entry:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from ccc_plugins.retire_stale.judgement.branches import Tree, lacking, release_n
 from ccc_plugins.retire_stale.judgement.entries import Entry, Kind, Writer
 from tests.retire_stale.builders import RELEASES
 
-KINDS: tuple[Kind, ...] = ("prompt", "answer", "boundary", "note", "queued", "echo", "other")
+KINDS: tuple[Kind, ...] = ("prompt", "answer", "boundary", "note", "shell", "queued", "echo", "other")
 WRITERS: tuple[Writer, ...] = ("typed", "sdk", "unknown")
 IDS = st.integers(0, 9)
 EDGES = st.tuples(IDS, st.none() | IDS, st.sampled_from(KINDS), st.sampled_from(WRITERS), st.none() | st.floats(0, 9))
@@ -35,8 +37,14 @@ class Forest:
         self.entries.append(entry(uuid, parent, kind, writer, at=float(at), offset=at))
         return uuid
 
-    def lacks(self, leaf: str) -> list[str | None]:
-        return [e.uuid for e in lacking(Tree.of(self.entries), leaf) if e.kind in ("prompt", "queued")]
+    def lacks(self, leaf: str, *, rewinds: tuple[int, ...] = ()) -> list[str | None]:
+        """The prompts that are lacking, or whatever else is given to the model."""
+        return [e.uuid for e in lacking(Tree.of(self.entries, rewinds=rewinds), leaf) if e.kind != "answer"]
+
+    def by(self, release: str) -> Forest:
+        """The same, written by that release."""
+        self.entries = [replace(e, release=release) for e in self.entries]
+        return self
 
 
 @pytest.fixture
@@ -72,6 +80,48 @@ def test_a_rewind_leaves_its_own_turns_out_on_purpose(forest: Forest) -> None:
     """A person at a terminal went back, or edited a prompt: what was left was known to who left it."""
     forest.turn("before", "first-answer", "typed")
     assert forest.lacks(forest.turn("instead", "first-answer", "typed")) == []
+
+
+def test_a_second_terminal_is_no_rewind_where_rewinds_are_noted(forest: Forest) -> None:
+    """From 2.1.332 on; before, the two look alike, and what was typed counts as known to whoever typed then."""
+    forest.turn("in one", "first-answer", "typed")
+    leaf = forest.turn("in the other", "first-answer", "typed")
+    assert forest.by("2.1.332").lacks(leaf) == ["in one"]
+    assert forest.by("2.1.275").lacks(leaf) == []
+
+
+def test_a_rewind_that_is_noted_leaves_its_turns_out_on_purpose(forest: Forest) -> None:
+    """Between the new prompt and its answer."""
+    forest.turn("before", "first-answer", "typed")
+    prompt = forest.add("instead", "first-answer", "prompt", "typed")
+    forest.add("a mark", prompt, "other", "typed")
+    leaf = forest.add("answer", prompt, "answer", "typed")
+    mark = next(e.offset for e in forest.entries if e.uuid == "a mark")
+    assert forest.by("2.1.332").lacks(leaf, rewinds=(mark,)) == []
+
+
+def test_what_a_person_went_on_with_is_lacking_where_what_was_left_behind_is_read(forest: Forest) -> None:
+    """A headless that exits after a rewind names its own last record, and so the branch that the person left."""
+    left = forest.turn("before", "first-answer", "typed")
+    forest.turn("instead", "first-answer", "typed")
+    assert forest.lacks(left) == ["instead"]
+
+
+def test_a_shell_command_of_a_person_is_lacking_too(forest: Forest) -> None:
+    """It was run for the model to see."""
+    shell = forest.add("!ls", "first-answer", "shell", "typed")
+    forest.add("its output", shell, "shell", "typed")
+    assert forest.lacks(forest.turn("rolled-back", "first-answer", "sdk")) == ["!ls", "its output"]
+
+
+def test_a_command_of_ones_own_is_lacking_when_the_model_answered_it(forest: Forest) -> None:
+    """One that Claude Code handled itself said nothing to the model."""
+    handled = forest.add("/model", "first-answer", "echo", "typed")
+    own = forest.add("/review", forest.add("what it said", handled, "echo", "typed"), "echo", "typed")
+    forest.add("reviewed", forest.add("its text", own, "other", "typed"), "answer", "typed")
+    mine = forest.turn("rolled-back", "first-answer", "sdk")
+    assert forest.lacks(mine) == ["/review"]
+    assert [e.uuid for e in lacking(Tree.of(forest.entries), mine)] == ["/review"]
 
 
 def test_parallel_tools_and_retries_are_no_branches(forest: Forest) -> None:

@@ -46,7 +46,7 @@ KINDS: list[tuple[str, dict[str, Any], Kind]] = [
     ("a compaction", {"type": "system", "subtype": "compact_boundary", "uuid": "b"}, "boundary"),
     ("its summary", user("This session is being continued", isCompactSummary=True), "note"),
     ("an interruption", user([{"type": "text", "text": "[Request interrupted by user for tool use]"}]), "note"),
-    ("a shell command of a person", user("<bash-input>ls</bash-input>"), "note"),
+    ("a shell command of a person", user("<bash-input>ls</bash-input>"), "shell"),
     ("a text accepted in a turn", {"type": "attachment", "uuid": "q", "attachment": {"type": "queued_command", "prompt": "and"}}, "queued"),
     ("another attachment", {"type": "attachment", "uuid": "x", "attachment": {"type": "date"}}, "other"),
     ("a tool's result", user([TOOL_RESULT]), "other"),
@@ -79,7 +79,7 @@ def test_each_record_is_of_one_kind(record: dict[str, Any], kind: Kind) -> None:
 
 def test_conversation_is_what_a_person_or_the_model_said() -> None:
     """A record that is no conversation never makes anything stale."""
-    assert {"prompt", "answer", "boundary", "note"} == CONVERSATION
+    assert {"prompt", "answer", "boundary", "note", "shell"} == CONVERSATION
     assert not entry_of(user("<command-name>/cost</command-name>"), 0).is_conversation
 
 

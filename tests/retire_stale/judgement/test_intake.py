@@ -57,7 +57,7 @@ def test_a_take_is_unanswered_until_the_headless_printed_something_of_it() -> No
     assert not intake.unanswered(-1, 100.5, owes=True)
 
 
-@pytest.mark.parametrize("kind", ["prompt", "queued", "answer", "boundary", "note", "other"])
+@pytest.mark.parametrize("kind", ["prompt", "queued", "shell", "answer", "boundary", "note", "other"])
 def test_no_record_of_another_writer_answers_a_take(kind: Kind) -> None:
     """A person's prompt in a terminal says nothing of what the headless does."""
     intake = after("dequeue")
