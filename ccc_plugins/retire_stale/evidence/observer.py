@@ -28,12 +28,14 @@ _NOTICES_STAY_QUEUED = (2, 1, 6)
 class Surroundings:
     """What is known of a headless besides its files, at `now` (seconds since the epoch); None is *unknown* throughout.
 
-    `unread`: bytes in its FIFO. `tools`: its running tool processes. `children`: the number of its live children. `registry_status` and
-    `registered`: from its record in the live-session registry. `others`: whether another process is alive on the session. `computing`:
-    it used more than a trace of CPU. `subagents`: a subagent's transcript grew.
+    `woke_at`: when the machine last woke from a sleep, in seconds since the epoch. `unread`: bytes in its FIFO. `tools`: its running tool
+    processes. `children`: the number of its live children. `registry_status` and `registered`: from its record in the live-session
+    registry. `others`: whether another process is alive on the session. `computing`: it used more than a trace of CPU. `subagents`: a
+    subagent's transcript grew.
     """
 
     now: float
+    woke_at: float | None = None
     unread: int | None = None
     tools: tuple[str, ...] | None = None
     children: int | None = None
@@ -185,6 +187,7 @@ class Observer:
         sent = self._headless.sent
         return IdlenessFacts(
             now=around.now,
+            woke_at=around.woke_at,
             log=self._files.log_state,
             stream=self._files.log.stream,
             unacknowledged=None if sent is None else tuple(self._owed(sent, around.now)),

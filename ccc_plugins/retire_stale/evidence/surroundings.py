@@ -29,6 +29,8 @@ COMPUTING = 0.4
 _JUST_NOW = 3.0
 """Seconds within which a write to a subagent's transcript says that the subagent is at work."""
 _REMEMBERED = 64
+_SLEPT = 30.0
+"""Seconds by which the clocks must differ."""
 
 
 class View:
@@ -71,6 +73,25 @@ class View:
         return bool(self._unnamed[config_dir]) and os.path.realpath(cwd) in self._unnamed[config_dir]
 
 
+class Sleep:
+    """Notices that the machine slept, by the wall clock running ahead of one that stands still meanwhile. Safe to use from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last: tuple[float, float] | None = None
+        self._woke_at: float | None = None
+
+    def woke_at(self, now: float) -> float | None:
+        """When it last woke, in seconds since the epoch, at most one look too late; None when that was not since the first look. A clock
+        that was set forward looks the same.
+        """
+        with self._lock:
+            last, self._last = self._last, (now, time.monotonic())
+            if last is not None and (now - last[0]) - (self._last[1] - last[1]) > _SLEPT:
+                self._woke_at = now
+            return self._woke_at
+
+
 class Probe:
     """Looks at what is outside the session's files, and remembers only what makes the next look cheaper. Safe to use from any thread."""
 
@@ -78,6 +99,7 @@ class Probe:
         self._lock = threading.Lock()
         self._registries: OrderedDict[Path, Registry] = OrderedDict()
         self._table: ProcessTable | None = None
+        self._sleep = Sleep()
 
     def around(self, headless: Headless, config_dir: Path, transcript: Path | None, view: View | None = None) -> Surroundings:
         """What is known of a headless besides its files, now; of the processes as `view` has them."""
@@ -85,8 +107,10 @@ class Probe:
         registry = view.registry(config_dir)
         record = registry.of(headless.pid, headless.start_time)
         children = running_tools(view.table, headless.pid)
+        now = time.time()
         return Surroundings(
-            now=time.time(),
+            now=now,
+            woke_at=self._sleep.woke_at(now),
             unread=None if headless.fifo is None else unread_bytes(headless.fifo),
             tools=None if children is None else children.tools,
             children=None if children is None else children.live,

@@ -31,14 +31,14 @@ class UnacknowledgedInput:
 class IdlenessFacts:
     """What is known of the work of one headless at one moment; None is *unknown* throughout.
 
-    `now`: seconds since the epoch. `log`: the state of the stdout log that `stream` was read from. `unacknowledged`: inputs still owed
-    an acknowledgement; None when the host does not know what was sent. `asked`: whether anything was ever sent. `unread`: bytes in
-    the FIFO. `tools`: running tool processes, each described. `children`: how many live children of any kind. `registry_status`: of
-    its record in the live-session registry. `registered`: whether it has one. `queued`: inputs the transcript shows enqueued
-    and not taken. `unanswered`: the last input that was taken shows no outcome. `noticed`: tasks whose end the transcript tells;
-    it counts where the log tells none.
-    `quiet`: seconds since the log was last written to. `subagents`: a subagent's file grew since the last look. `silent`: the transcript
-    goes on, the log does not, and nobody else is alive on the session. `computing`: it used more than a trace of CPU between two looks.
+    `now`: seconds since the epoch. `woke_at`: when the machine last woke from a sleep. `log`: the state of the stdout log that `stream`
+    was read from. `unacknowledged`: inputs still owed an acknowledgement; None when the host does not know what was sent. `asked`:
+    whether anything was ever sent. `unread`: bytes in the FIFO. `tools`: running tool processes, each described. `children`: how many
+    live children of any kind. `registry_status`: of its record in the live-session registry. `registered`: whether it has one. `queued`:
+    inputs the transcript shows enqueued and not taken. `unanswered`: the last input that was taken shows no outcome. `noticed`: tasks
+    whose end the transcript tells; it counts where the log tells none. `quiet`: seconds since the log was last written to. `subagents`: a
+    subagent's file grew since the last look. `silent`: the transcript goes on, the log does not, and nobody else is alive on the session.
+    `computing`: it used more than a trace of CPU between two looks.
     """
 
     now: float
@@ -58,6 +58,7 @@ class IdlenessFacts:
     subagents: bool = False
     silent: bool = False
     computing: bool | None = None
+    woke_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,14 +136,15 @@ def _lingering(facts: IdlenessFacts) -> Iterator[str]:
     for alarm in facts.stream.alarms.values():
         if alarm.due is None:
             yield f"{alarm.kind} {alarm.key[:8]} armed"
-        elif alarm.due + _ALARM_GRACE > facts.now:
+        elif max(alarm.due, facts.woke_at or 0.0) + _ALARM_GRACE > facts.now:
             yield f"{alarm.kind} armed for {max(0.0, alarm.due - facts.now):.0f} s more"
 
 
 _NOTICE_COMES = 10.0
 """Seconds within which the end of a background task begins a turn: measured 10 to 70 ms. By a clock that was set back it is long ago."""
 _ALARM_GRACE = 120.0
-"""Seconds after its time until a wake-up that began no turn counts as passed: it waits for the next full minute."""
+"""Seconds after its time until a wake-up that began no turn counts as passed: it waits for the next full minute, of a machine that slept
+over its time for the first one after."""
 
 
 def _never_asked(facts: IdlenessFacts) -> bool:

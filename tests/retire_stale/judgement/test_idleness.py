@@ -175,6 +175,13 @@ def test_an_alarm_whose_time_is_long_past_is_no_work() -> None:
     assert judge_idleness(replace(IDLE, stream=ended(alarms={"w": Alarm("w", "wake-up", NOW - 121)}))).verdict == "idle"
 
 
+def test_an_alarm_that_the_machine_slept_over_may_yet_go_off() -> None:
+    """In the first minutes after it woke."""
+    slept = replace(IDLE, stream=ended(alarms={"w": Alarm("w", "wake-up", NOW - 7200)}))
+    assert judge_idleness(replace(slept, woke_at=NOW - 60)).verdict == "busy"
+    assert judge_idleness(replace(slept, woke_at=NOW - 121)).verdict == "idle"
+
+
 def test_a_task_whose_end_the_transcript_tells_is_over() -> None:
     """Of a release whose log does not."""
     facts = replace(IDLE, stream=ended(background=Background(open={"a36a0b8": "agent"})))
@@ -215,4 +222,4 @@ def test_what_counts_up_or_down_is_not_the_sign(sign: str, kind: str) -> None:
 def test_every_fact_is_looked_at() -> None:
     """Each member of the facts changes some verdict: none is carried along for nothing."""
     touched = {name for changes in (*(c for c, _ in SIGNS.values()), *GAPS.values()) for name in changes}
-    assert touched | {"now", "asked", "registered", "noticed"} == {f.name for f in fields(IdlenessFacts)}
+    assert touched | {"now", "woke_at", "asked", "registered", "noticed"} == {f.name for f in fields(IdlenessFacts)}
