@@ -102,6 +102,7 @@ class Flow:
             wanted=look.objection,
             must_settle=look.must_settle,
             below=look.below,
+            left_behind=lambda: self.evidence.probe.view().left_behind(headless),
         )
         return retire(ccc, order, self.settings, self.journal, self.reporter)
 

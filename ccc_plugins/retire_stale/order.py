@@ -26,11 +26,12 @@ UNREADABLE = Facts(
 class Order:
     """Which headless to retire, for whom and why, and how to look at it.
 
-    `judge`: look at it afresh; called twice or three times, the later ones while the process is stopped. `settled`:
-    whether the transcript holds every message that the log shows. `wanted`: None when the facts still ask for the
-    retirement, else the reason to keep. `must_settle`: whether what has not settled in time is put off; else it is ended after
-    the wait. `below`: where the host started a wrapper, the processes below it that do the work and must end with it; asked
-    once, before the first look. None of them may signal a process; one that raises leaves the process alone.
+    `judge`: look at it afresh; called twice or three times, the later ones while the process is stopped. `settled`: whether the
+    transcript holds every message that the log shows. `wanted`: None when the facts still ask for the retirement, else the reason to
+    keep. `must_settle`: whether what has not settled in time is put off; else it is ended after the wait. `below`: where the host started
+    a wrapper, the processes below it that do the work and must end with it; asked once, before the first look. `left_behind`: of such a
+    one that is gone, the pid of what it ran and that lives on. None of them may signal a process; one that raises leaves the process
+    alone.
     """
 
     headless: Headless
@@ -41,6 +42,7 @@ class Order:
     wanted: Callable[[Facts], str | None]
     must_settle: Callable[[], bool] = lambda: True
     below: Callable[[], tuple[Process, ...]] = tuple
+    left_behind: Callable[[], int | None] = lambda: None
 
     def facts(self) -> Facts:
         """What `judge` says, or that everything is unknown."""
@@ -63,6 +65,12 @@ class Order:
         """What `below` says, or None."""
         unknown: tuple[Process, ...] | None = None
         return self._ask(self.below, unknown)
+
+    def objection_to_exit(self) -> str | None:
+        """Why a session is not free although its process is gone, by what `left_behind` says; None when it is."""
+        unknown: str | int | None = "it is gone; unknown whether anything that it ran lives on"
+        left = self._ask(lambda: self.left_behind(), unknown)
+        return f"it is gone, but process {left} that it ran lives on" if isinstance(left, int) else left
 
     def _ask(self, question: Callable[[], T], unknown: T) -> T:
         try:

@@ -243,6 +243,8 @@ class _Ladder:
     def _exited(self) -> Kept:
         if self._settings.mode == "shadow":
             return self._kept("shadow mode; it has exited, and is for its host to find")
+        if (reason := self._order.objection_to_exit()) is not None:
+            return self._kept(reason)
         self._release()
         return self._kept(ALREADY_EXITED)
 

@@ -62,6 +62,16 @@ def claude_below(table: ProcessTable, pid: int) -> tuple[Identity, ...]:
     return tuple(_workers(table, head, head, {pid}))
 
 
+def left_behind(table: ProcessTable, pid: int) -> int | None:
+    """The pid of a Claude Code at work in the session that a process with this pid led, now that it is gone; None when there is none.
+
+    As long as one lives there, no other process gets that pid.
+    """
+    rows = (row for row in table.rows.values() if row.alive and pid in (row.sid, row.pgid) and row.pid != pid)
+    works = ((row.pid, claude_arguments(row.argv or (), row.exe)) for row in rows)
+    return next((found for found, arguments in works if arguments is not None and role(arguments) in ("stream", None)), None)
+
+
 def _workers(table: ProcessTable, head: ProcessRow, above: ProcessRow, seen: set[int]) -> Iterator[Identity]:
     for child in table.children.get(above.pid, ()):
         if child.pid in seen or not child.alive or _is_apart(head, child):

@@ -12,7 +12,7 @@ from pathlib import Path
 from ccc_hookspecs.claude.paths import subagent_files
 from ccc_hookspecs.claude.registry import Registry, read_registry
 from ccc_hookspecs.values import Headless
-from ccc_plugins.retire_stale.evidence.children import claude_below, running_tools
+from ccc_plugins.retire_stale.evidence.children import claude_below, left_behind, running_tools
 from ccc_plugins.retire_stale.evidence.fifo import unread_bytes
 from ccc_plugins.retire_stale.evidence.observer import Surroundings
 from ccc_plugins.retire_stale.evidence.processes import (
@@ -59,6 +59,10 @@ class View:
     def claude_below(self, headless: Headless) -> tuple[Identity, ...]:
         """The Claude Code that does the work where the host started a wrapper."""
         return claude_below(self.table, headless.pid)
+
+    def left_behind(self, headless: Headless) -> int | None:
+        """The pid of a Claude Code that lives on in the session of processes that this one led, now that it is gone; None for none."""
+        return left_behind(self.table, headless.pid)
 
     def _names_another(self, headless: Headless, registry: Registry) -> bool:
         """Whether anything but the headless names its session: for most of a thousand sessions nothing does."""

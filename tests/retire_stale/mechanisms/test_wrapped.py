@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import stat
 from pathlib import Path
 
 import psutil
 import pytest
 
+from ccc_hookspecs.testing.harness import wait_until
 from ccc_hookspecs.testing.simulator import MEASURED
 from ccc_hookspecs.values import Hold, Respawn
 from ccc_plugins.retire_stale.evidence.children import claude_below
@@ -73,6 +76,24 @@ def test_what_the_wrapper_runs_is_killed_when_it_ignores_sigterm(stage: Stage, m
     stage.take_over("from terminal")
     assert isinstance(stage.inject(), Respawn)
     assert ended(worker)
+
+
+def test_what_a_wrapper_that_was_killed_leaves_behind_keeps_the_session(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fresh process beside it would be a second writer; once it is gone, one comes."""
+    worker = wrap(stage, monkeypatch)
+    stage.take_over("from terminal")
+    headless = stage.head.headless
+    os.kill(headless.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, headless.pid, os.WEXITED | os.WNOWAIT)
+    stage.host.adopt(headless)
+    held = stage.inject()
+    assert isinstance(held, Hold)
+    assert str(worker.pid) in held.reason
+    assert not stage.host.releases
+    stage.end_tools()
+    wait_until(lambda: ended(worker), "the end of what the wrapper ran")
+    stage.host.adopt(headless)
+    assert isinstance(stage.inject(), Respawn)
 
 
 def row(pid: int, ppid: int, *argv: str, sid: int = 10) -> ProcessRow:
