@@ -149,6 +149,7 @@ class _Ladder:
             outcome = self._end()
             return outcome
         finally:
+            self._leave_running()
             code = outcome.exit_code if isinstance(outcome, Retirement) else None
             self._finish(attempts, _ending(outcome), code)
 
@@ -189,6 +190,13 @@ class _Ladder:
         finally:
             if self._wake:
                 self._process.send(signal.SIGCONT)
+
+    def _leave_running(self) -> None:
+        """Continue what is still stopped because something, such as a second ^C, broke into the end of the first look. Where that is
+        broken off too the attempt stays open, so that the process is continued at the next occasion.
+        """
+        if self._wake and self._process.stopped():
+            self._process.send(signal.SIGCONT)
 
     def _terminate(self) -> Outcome | None:
         """Send SIGTERM to the stopped process if it is idle; None when it was sent."""

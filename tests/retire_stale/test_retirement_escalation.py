@@ -241,6 +241,28 @@ def test_interrupt_at_the_stopped_process_lets_it_go_on(lab: Lab, system: str) -
     assert [(attempt.outcome, attempt.frozen) for attempt in lab.journal.attempts()] == [("interrupted", False)]
 
 
+def test_a_second_interrupt_at_the_stopped_process_lets_it_go_on_too(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It breaks into the moment at which the process is continued; the journal is closed only when it runs."""
+    fake, wait_exit = lab.fake(), Handle.wait_exit
+    breaks: list[int] = []
+
+    def interrupted() -> str:
+        breaks.append(1)
+        raise KeyboardInterrupt
+
+    def interrupted_again(self: Handle, seconds: float) -> bool:
+        if breaks and len(breaks) < 2 and self.stopped():
+            interrupted()
+        return wait_exit(self, seconds)
+
+    monkeypatch.setattr(Handle, "wait_exit", interrupted_again)
+    with pytest.raises(KeyboardInterrupt):
+        lab.retire(fake.headless, "idle", interrupted)
+    assert len(breaks) == 2
+    assert fake.state() != "stopped"
+    assert [(attempt.outcome, attempt.frozen) for attempt in lab.journal.attempts()] == [("interrupted", False)]
+
+
 def test_unreadable_process_table_does_not_leave_it_stopped(lab: Lab, system: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was stopped is continued even when its identity cannot be read any more, as with all descriptors in use."""
     fake = lab.fake()
