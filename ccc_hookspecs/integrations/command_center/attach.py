@@ -75,8 +75,11 @@ class Attachment:
             raise
 
     def tick(self, tick: Tick) -> None:
-        """One beat: every held text is asked about again, and every plugin is called."""
-        self._judge.ask_again()
+        """One beat: every held text is asked about again, and every plugin is called, whatever befalls the former."""
+        try:
+            self._judge.ask_again()
+        except Exception:
+            log.exception("what is held could not be asked about")
         self.manager.on_tick(self.host, tick)
 
     def detach(self) -> None:

@@ -45,9 +45,11 @@ class Judge:
         """True when texts of this session are queued because of us, so that a new one must not overtake them."""
         return self._host.debts.get(session_id) is not None and self._queue.pending(session_id)
 
-    def wait_for_lock(self, entry: Entry, text: str) -> Hold:
-        """A text whose session's lock was not to be had: CCC must not end the process that somebody works on, and the text waits."""
-        headless, hold = self._host.headless(entry), Hold(reason="another part of CCC works on this session")
+    def wait_for_lock(self, entry: Entry, text: str, error: Exception) -> Hold:
+        """A text whose session's lock was not to be had: CCC must not end the process that somebody may work on, and the text waits."""
+        in_use = isinstance(error, SessionLockTimeout)
+        reason = "another part of CCC works on this session" if in_use else f"the session cannot be locked: {error}"
+        headless, hold = self._host.headless(entry), Hold(reason=reason)
         if headless is not None:
             injection = Injection(session_id=headless.session_id, text=text, message_id=str(uuid.uuid4()), headless=headless)
             self._hold(entry, headless, injection, hold)
@@ -61,6 +63,8 @@ class Judge:
                     self._ask_again(held)
             except SessionLockTimeout:
                 continue
+            except Exception:  # one session must not keep the others from being asked about
+                log.exception("session %s: its held text could not be asked about", held.headless.session_id)
 
     def _ask_again(self, held: Held) -> None:
         headless = self._host.headless(held.entry) if self._host.listed(held.entry) and self._host.alive(held.entry) else None

@@ -80,13 +80,8 @@ class Writer:
         line = self._prepared(target)
         if line is None:
             return bool(original(target, text, timeout=timeout))
-        try:
-            with self._locked(line), self._passing(line):
-                written = bool(original(target, text, timeout=timeout))
-                if written:
-                    self._written(line)
-        except SessionLockTimeout:
-            written, line.decision = False, self._judge.wait_for_lock(target, text)
+        with contextlib.ExitStack() as lock:
+            written = self._lock(lock, line, text) and self._pass(line, original, text, timeout)
         if not written and line.session_id is not None and isinstance(line.decision, Hold | Respawn):
             line.attempt.blocked.append(Blocked(target, line.session_id, text, line.decision))
         return written
@@ -130,12 +125,24 @@ class Writer:
             return None
         return line
 
-    @contextlib.contextmanager
-    def _locked(self, line: _Line) -> Iterator[None]:
-        with contextlib.ExitStack() as stack:
+    def _lock(self, stack: contextlib.ExitStack, line: _Line, text: str) -> bool:
+        """Take the session's lock until `stack` is closed; False when it is not to be had, and the text is held."""
+        try:
             if line.session_id is not None:
                 stack.enter_context(self._host.session_lock(line.session_id, LOCK_SECONDS))
-            yield
+        except OSError as error:  # the timeout is one
+            if not isinstance(error, SessionLockTimeout):
+                log.exception("session %s cannot be locked", line.session_id)
+            line.decision = self._judge.wait_for_lock(line.entry, text, error)
+            return False
+        return True
+
+    def _pass(self, line: _Line, original: Function, text: str, timeout: float) -> bool:
+        with self._passing(line):
+            written = bool(original(line.entry, text, timeout=timeout))
+        if written:
+            self._written(line)
+        return written
 
     @contextlib.contextmanager
     def _passing(self, line: _Line) -> Iterator[None]:

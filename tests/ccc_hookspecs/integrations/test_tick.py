@@ -1,0 +1,63 @@
+"""What is done on each tick, and that one session in trouble keeps no other from its turn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.ccc_hookspecs.integrations.conftest import Ccc, wait_for
+
+
+def unlockable(ccc: Ccc, session_id: str) -> Path:
+    """Make it impossible to open the session's lock file, as a full table of files or another owner does."""
+    path = ccc.attachment.host.state_dir / "locks" / f"{session_id}.lock"
+    path.unlink(missing_ok=True)
+    path.mkdir()
+    return path
+
+
+@pytest.mark.case("C94")
+def test_one_session_in_trouble_stops_no_other(ccc: Ccc, caplog: pytest.LogCaptureFixture) -> None:
+    """A lock that cannot be opened is logged with its session; the other's hold ends, and every plugin gets its tick."""
+    (troubled, _), (other, row) = ccc.spawn(), ccc.spawn()
+    ccc.plugin.hold("a turn")
+    for session_id in (troubled, other):
+        ccc.server._inject_text_into_session(session_id, "second")
+    ccc.plugin.answer = lambda host, injection: None
+    path = unlockable(ccc, troubled)
+    ccc.tick()
+    assert len(ccc.plugin.ticks) == 1
+    assert [held.headless.session_id for held in ccc.attachment.holds.all()] == [troubled]
+    assert f"session {troubled}" in caplog.text
+    assert "Traceback" in caplog.text
+    ccc.delivered(other, "second")
+    assert ccc.row(other) is row
+    path.rmdir()
+    ccc.tick()
+    ccc.delivered(troubled, "second")
+
+
+def test_the_plugins_get_their_tick_whatever_befalls_the_holds(ccc: Ccc, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault of ours in what comes before costs no plugin its tick."""
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("unforeseen")
+
+    monkeypatch.setattr("ccc_hookspecs.integrations.command_center.judge.Judge.ask_again", fail)
+    ccc.tick()
+    assert len(ccc.plugin.ticks) == 1
+
+
+@pytest.mark.case("C75", "C89")
+def test_a_text_whose_session_cannot_be_locked_waits_in_the_queue(ccc: Ccc) -> None:
+    """It is not written unasked and not lost, its process is not ended, and people are told why; it is delivered once the lock is there."""
+    session_id, row = ccc.spawn()
+    wait_for(lambda: not ccc.server._headless_turn_in_progress(row))
+    path = unlockable(ccc, session_id)
+    assert "cannot be locked" in ccc.server._inject_text_into_session(session_id, "second")["queued_reason"]
+    assert (row["proc"].poll(), ccc.plugin.asked) == (None, [])
+    path.rmdir()
+    ccc.tick()
+    ccc.delivered(session_id, "second")
+    assert ccc.row(session_id) is row
