@@ -13,13 +13,14 @@ from ccc_hookspecs.config import Config
 from ccc_hookspecs.errors import CccError
 from ccc_hookspecs.integrations.command_center.adapter import CommandCenterHost
 from ccc_hookspecs.integrations.command_center.attempts import Attempts
+from ccc_hookspecs.integrations.command_center.checks import Checks
 from ccc_hookspecs.integrations.command_center.holds import Holds
 from ccc_hookspecs.integrations.command_center.judge import Judge
 from ccc_hookspecs.integrations.command_center.names import check
 from ccc_hookspecs.integrations.command_center.notices import Notices
 from ccc_hookspecs.integrations.command_center.patches import Function, Patches
 from ccc_hookspecs.integrations.command_center.queue import Queue
-from ccc_hookspecs.integrations.command_center.routes import Checks, Routes
+from ccc_hookspecs.integrations.command_center.routes import Routes
 from ccc_hookspecs.integrations.command_center.terminals import Terminals
 from ccc_hookspecs.integrations.command_center.writer import Writer
 from ccc_hookspecs.manager import PluginManager
@@ -67,6 +68,7 @@ class Attachment:
         self._judge = Judge(server, self.host, manager, self.holds, self._queue)
         self._notices = Notices(server, self.host, self.holds)
         self._terminals = Terminals(server, self.host, manager)
+        self._checks = Checks(server, self.host, self._queue, self.holds, self._attempts)
         self.ticker = Ticker(self.tick, manager.config.ticker.interval, name="ccc-plugins-ticker")
         try:
             self._put_in_place(engine_host)
@@ -97,13 +99,14 @@ class Attachment:
             self._patches.wrap(self.server, name, wrapper)
         if engine_host is not None:
             self._patches.wrap(engine_host, "query", self._terminals.answer)
+            self._patches.wrap(engine_host, "query", self._checks.worker_answer)
         self.ticker.start()
 
     def _wrappers(self) -> dict[str, Function]:
         server = self.server
         writer = Writer(server, self.host, self._judge, self._queue, self._attempts)
         routes = Routes(server, self.host, self._judge, self._queue, self.holds, self._attempts)
-        checks = Checks(server, self.host, self._queue, self.holds, self._attempts)
+        checks = self._checks
         return {
             "_write_via_spawn_fd": writer.through_fd,
             "_write_via_pipe": writer.through_pipe,
@@ -117,6 +120,7 @@ class Attachment:
             "clear_session_context": routes.clear,
             "_headless_turn_in_progress": checks.busy,
             "_retire_unresponsive_spawn_entry": checks.retire,
+            "_terminal_queue_waits_for_headless_turn": checks.queue_waits,
             "_queue_terminal_input": checks.queue,
             "_terminal_input_queue_has_pending": checks.queued,
             "_archive_session_is_live": checks.session_live,

@@ -41,10 +41,14 @@ class Attempt:
 
 
 class Attempts(threading.local):
-    """The calls under way on this thread, the innermost last."""
+    """The calls under way on this thread, the innermost last.
+
+    `queue_looks`: CCC asks whether its queue must wait, and not whether it may end the process.
+    """
 
     def __init__(self) -> None:
         self._stack: list[Attempt] = []
+        self.queue_looks = False
 
     @property
     def current(self) -> Attempt | None:
@@ -62,3 +66,12 @@ class Attempts(threading.local):
             yield attempt
         finally:
             self._stack.pop()
+
+    @contextmanager
+    def queue_look(self) -> Iterator[None]:
+        """CCC's look at whether its queue must wait for a process."""
+        self.queue_looks = True
+        try:
+            yield
+        finally:
+            self.queue_looks = False

@@ -14,7 +14,7 @@ from ccc_hookspecs.values import Headless, Hold
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """A text that waits for a headless. `since` is seconds since the epoch of its first hold."""
+    """A text that waits for a headless. `since` is seconds since the epoch of its first hold. `turn`: it only waits behind queued texts."""
 
     entry: Entry = field(repr=False)
     headless: Headless
@@ -22,6 +22,7 @@ class Held:
     message_id: str
     hold: Hold
     since: float
+    turn: bool = False
 
 
 def why(hold: Hold) -> str:
@@ -35,16 +36,17 @@ class Holds:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._held: dict[int, Held] = {}
-        self._deferred: dict[int, float | None] = {}
+        self._deferred: dict[int, dict[str, float | None]] = {}
 
-    def hold(self, entry: Entry, headless: Headless, text: str, message_id: str, hold: Hold) -> Held | None:
+    def hold(self, entry: Entry, headless: Headless, text: str, message_id: str, hold: Hold, *, turn: bool = False) -> Held | None:
         """Note a hold. Returns it when it is new or waits for something else than before, None when nothing changed."""
         with self._lock:
             known = self._held.get(headless.pid)
             if known is not None and (known.hold.reason, known.hold.signs) == (hold.reason, hold.signs):
                 return None
-            held = Held(entry=entry, headless=headless, text=text, message_id=message_id, hold=hold, since=time.time())
-            self._held[headless.pid] = held if known is None else replace(known, hold=hold)
+            held = Held(entry=entry, headless=headless, text=text, message_id=message_id, hold=hold, since=time.time(), turn=turn)
+            # One that only waited behind the others is not what is waited for first.
+            self._held[headless.pid] = held if known is None or known.turn else replace(known, hold=hold)
             return self._held[headless.pid]
 
     def end(self, pid: int) -> Held | None:
@@ -52,30 +54,48 @@ class Holds:
         with self._lock:
             return self._held.pop(pid, None)
 
-    def defer(self, headless: Headless) -> None:
-        """A mechanism waits for this process to become idle."""
+    def defer(self, headless: Headless, mechanism: str) -> None:
+        """This mechanism waits for this process to become idle."""
         with self._lock:
-            self._deferred[headless.pid] = headless.start_time
+            self._deferred.setdefault(headless.pid, {})[mechanism] = headless.start_time
 
-    def undefer(self, pid: int) -> None:
-        """No mechanism waits for this process any more."""
+    def undefer(self, pid: int, mechanism: str | None = None) -> None:
+        """This mechanism waits for this process no more; None: no mechanism does."""
         with self._lock:
-            self._deferred.pop(pid, None)
+            deferred = self._deferred.get(pid, {})
+            deferred.pop(mechanism, None) if mechanism is not None else deferred.clear()
+            if not deferred:
+                self._deferred.pop(pid, None)
 
     def forget(self, pid: int) -> None:
         """This process is gone."""
         self.end(pid)
         self.undefer(pid)
 
-    def busy(self, entry: Entry) -> bool:
-        """True when a text is held for this row's process, or a mechanism waits for it."""
-        pid = pid_of(entry)
+    def forget_ended(self) -> None:
+        """Forget the deferrals of processes that ended by themselves."""
         with self._lock:
-            held, deferred = self._held.get(pid or 0), self._deferred.get(pid or 0)
-        if held is not None and held.entry is entry:
-            return True
-        # The process that a mechanism waited for may have ended by itself, and the pid be another's by now.
-        return deferred is not None and pid is not None and start_time(pid) == deferred
+            deferred = {pid: set(starts.values()) for pid, starts in self._deferred.items()}
+        for pid, starts in deferred.items():
+            if start_time(pid) not in starts:
+                self.undefer(pid)
+
+    def holds(self, entry: Entry) -> bool:
+        """True when a text is held for this row's process."""
+        return self._of(entry) is not None
+
+    def busy(self, entry: Entry) -> bool:
+        """True when this row's process must not be ended: a text is held for it, or a mechanism waits for it."""
+        return self.holds(entry) or self._is_deferred(entry)
+
+    def stops_queue(self, entry: Entry) -> bool:
+        """True when CCC's queue must wait for this row's process, because a text is held for it.
+
+        Not when a mechanism waits for it, which might never say anything again: each text is asked about when it comes. Nor
+        when the held text itself waits for the queue.
+        """
+        held = self._of(entry)
+        return held is not None and not held.turn
 
     def of_session(self, session_id: str) -> Held | None:
         """The hold of this session, if any."""
@@ -85,3 +105,15 @@ class Holds:
         """Every hold of this process."""
         with self._lock:
             return tuple(self._held.values())
+
+    def _of(self, entry: Entry) -> Held | None:
+        with self._lock:
+            held = self._held.get(pid_of(entry) or 0)
+        return held if held is not None and held.entry is entry else None
+
+    def _is_deferred(self, entry: Entry) -> bool:
+        pid = pid_of(entry)
+        with self._lock:
+            starts = set(self._deferred.get(pid or 0, {}).values())
+        # The process that a mechanism waited for may have ended by itself, and the pid be another's by now.
+        return pid is not None and bool(starts - {None}) and start_time(pid) in starts

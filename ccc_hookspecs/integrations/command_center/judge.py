@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from types import ModuleType
+from typing import Final
 
 from ccc_hookspecs.errors import SessionLockTimeout
 from ccc_hookspecs.integrations.command_center.adapter import UNKNOWN_MECHANISM, CommandCenterHost
@@ -17,8 +18,11 @@ from ccc_hookspecs.values import Decision, Deliver, Headless, Hold, Injection, R
 
 log = logging.getLogger(__name__)
 
-CLEAR = "/clear"
+CLEAR: Final = "/clear"
 """The one text that no plugin is asked about: it drops the memory that may be stale, and adds no turn to the session."""
+
+OVERTAKES: Final = "earlier texts of this session wait to be delivered first"
+"""Why a text waits that would overtake others."""
 
 
 class Judge:
@@ -36,14 +40,21 @@ class Judge:
         headless = self._host.headless(entry)
         if headless is None or text.strip() == CLEAR:
             return Deliver()
-        if not from_queue and self.must_wait(headless.session_id):
-            return Hold(reason="earlier texts of this session wait to be delivered first")
         injection = Injection(session_id=headless.session_id, text=text, message_id=message_id, headless=headless)
+        if not from_queue and self.must_wait(headless.session_id):
+            return self._behind_others(entry, headless, injection)
         return self._kept(entry, headless, injection, self._manager.pre_inject(self._host, injection))
 
     def must_wait(self, session_id: str) -> bool:
         """True when texts of this session are queued because of us, so that a new one must not overtake them."""
         return self._host.debts.get(session_id) is not None and self._queue.pending(session_id)
+
+    def _behind_others(self, entry: Entry, headless: Headless, injection: Injection) -> Hold:
+        """A text that would overtake queued ones. What the process is held for already is what its hold goes on to say."""
+        hold = Hold(reason=OVERTAKES)
+        if not self._holds.holds(entry):
+            self._hold(entry, headless, injection, hold, turn=True)
+        return hold
 
     def wait_for_lock(self, entry: Entry, text: str, error: Exception) -> Hold:
         """A text whose session's lock was not to be had: CCC must not end the process that somebody may work on, and the text waits."""
@@ -86,11 +97,11 @@ class Judge:
             self._owe(headless, decision)
         return decision
 
-    def _hold(self, entry: Entry, headless: Headless, injection: Injection, hold: Hold) -> None:
+    def _hold(self, entry: Entry, headless: Headless, injection: Injection, hold: Hold, *, turn: bool = False) -> None:
         session_id = headless.session_id
         if self._host.debts.get(session_id) is None:
             self._host.debts.put(session_id, Debt(reason=hold.reason, mechanism=UNKNOWN_MECHANISM))
-        held = self._holds.hold(entry, headless, injection.text, injection.message_id, hold)
+        held = self._holds.hold(entry, headless, injection.text, injection.message_id, hold, turn=turn)
         if held is not None:
             self._server._log_activity("hold", "HOLD", f"session={session_id} pid={headless.pid} reason={why(hold)}")
 

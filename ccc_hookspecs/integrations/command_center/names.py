@@ -69,6 +69,7 @@ SERVER: Final = (
     # The durable queue.
     _function("_queue_terminal_input", "session_id", "text", "status"),
     _function("_terminal_input_queue_has_pending", "session_id"),
+    _function("_terminal_queue_waits_for_headless_turn", "session_id", "status"),
     _function("_write_pending_input_handoff", "session_id", "text"),
     _function("_archive_session_is_live", "session_id"),
     _function("_try_wt_send_for_headless_delivery", "session_id", "text"),

@@ -56,18 +56,19 @@ class Notices:
     def _deferred(self, mechanism: str, event: Deferral) -> None:
         if self._mine(event.headless):
             self._host.reasons.pop(event.headless.pid, None)
-            self._holds.defer(event.headless)
+            self._holds.defer(event.headless, mechanism)
             self._log("DEFER", mechanism, event.headless, f"{event.reason}; busy: {', '.join(event.facts.signs)}")
 
     def _kept(self, mechanism: str, event: Kept) -> None:
         if self._mine(event.headless):
             self._host.reasons.pop(event.headless.pid, None)
-            self._holds.undefer(event.headless.pid)
+            self._holds.undefer(event.headless.pid, mechanism)
             if event.would_retire:
                 self._log("WOULD", mechanism, event.headless, event.reason)
 
     def _failed(self, mechanism: str, event: RetirementFailure) -> None:
         if self._mine(event.headless):
+            self._holds.undefer(event.headless.pid, mechanism)
             self._log("FAILED", mechanism, event.headless, f"{event.reason}; at: {event.rung}")
 
     def _plugin_failed(self, plugin: str, event: PluginFailure) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from ccc_hookspecs.integrations.command_center.adapter import CommandCenterHost
 from ccc_hookspecs.integrations.command_center.attempts import Attempt, Attempts, Blocked
 from ccc_hookspecs.integrations.command_center.holds import Holds, why
-from ccc_hookspecs.integrations.command_center.judge import Judge
+from ccc_hookspecs.integrations.command_center.judge import OVERTAKES, Judge
 from ccc_hookspecs.integrations.command_center.patches import Function
 from ccc_hookspecs.integrations.command_center.queue import Queue
 from ccc_hookspecs.values import Hold
@@ -38,12 +38,12 @@ class Routes:
     def inject(self, original: Function, session_id: str, text: str, **options: Any) -> Answer:
         """`_inject_text_into_session`: as it; what it calls is told whether the queue delivers."""
         with self._attempts.begin(from_queue=bool(options.get("_from_terminal_queue"))):
-            return _answer(original(session_id, text, **options))
+            return answer_of(original(session_id, text, **options))
 
     def by_pid(self, original: Function, pid: int, text: str) -> Answer:
         """`inject_into_spawned`: a held text is queued, a refused one goes to a fresh resume."""
         with self._attempts.begin() as attempt:
-            answer = _answer(original(pid, text))
+            answer = answer_of(original(pid, text))
         return self._taken_up(attempt, answer)
 
     def resume(self, original: Function, session_id: str, text: str, **options: Any) -> Answer:
@@ -54,7 +54,7 @@ class Routes:
             return self._queue.put(session_id, text, None, reason)
         for _ in range(RESUMES):
             with self._attempts.begin(transcript_size=self._host.transcript_size(session_id)) as attempt:
-                answer = _answer(original(session_id, text, **options))
+                answer = answer_of(original(session_id, text, **options))
             if not attempt.blocked or answer.get("ok"):
                 return answer
             if isinstance(attempt.blocked[-1].decision, Hold):
@@ -78,7 +78,7 @@ class Routes:
         for _ in range(2):
             left = max(500, int((deadline - time.monotonic()) * 1000))
             with self._attempts.begin() as attempt:
-                answer = _answer(original(session_id, text, timeout_ms=left, cwd=cwd))
+                answer = answer_of(original(session_id, text, timeout_ms=left, cwd=cwd))
             if not attempt.blocked or answer.get("ok"):
                 return answer
             if isinstance(attempt.blocked[-1].decision, Hold):
@@ -88,13 +88,13 @@ class Routes:
     def compact(self, original: Function, session_id: str, **options: Any) -> Answer:
         """`compact_session_context`: a held command is queued; a refused one goes the way of a session without a process."""
         with self._attempts.begin(from_queue=bool(options.get("_from_terminal_queue"))) as attempt:
-            answer = _answer(original(session_id, **options))
+            answer = answer_of(original(session_id, **options))
         return self._taken_up(attempt, answer)
 
     def clear(self, original: Function, session_id: str, **options: Any) -> Answer:
         """`clear_session_context`: CCC does not look whether the first text of the new session was written; we do."""
         with self._attempts.begin() as attempt:
-            answer = _answer(original(session_id, **options))
+            answer = answer_of(original(session_id, **options))
         for blocked in attempt.blocked:
             self._taken_up(Attempt(blocked=[blocked]), {})
         return answer
@@ -103,7 +103,7 @@ class Routes:
         """Why a text must wait behind others of its session; None when it need not, or another process decides."""
         if self._server._control_plane_routes_engines() or not self._judge.must_wait(session_id):
             return None
-        return "earlier texts of this session wait to be delivered first"
+        return OVERTAKES
 
     def _unanswered(self, session_id: str, text: str, reason: str) -> Answer:
         queued = self._queue.put(session_id, text, None, reason)
@@ -120,7 +120,7 @@ class Routes:
         blocked = attempt.blocked[-1]
         if isinstance(blocked.decision, Hold):
             return self._queued(blocked)
-        return _answer(self._server.resume_session_headless(blocked.session_id, blocked.text))
+        return answer_of(self._server.resume_session_headless(blocked.session_id, blocked.text))
 
     def _queued(self, blocked: Blocked) -> Answer:
         status = {"pid": blocked.entry.get("pid"), "status": "headless"}
@@ -128,55 +128,5 @@ class Routes:
         return self._queue.put(blocked.session_id, blocked.text, status, reason)
 
 
-class Checks:
-    """Takes the place of the checks by which CCC decides to end a process, to wait for it, or to drop its queue."""
-
-    def __init__(self, server: ModuleType, host: CommandCenterHost, queue: Queue, holds: Holds, attempts: Attempts) -> None:
-        self._server = server
-        self._host = host
-        self._queue = queue
-        self._holds = holds
-        self._attempts = attempts
-
-    def busy(self, original: Function, entry: Any) -> bool:
-        """`_headless_turn_in_progress`: also true while a text is held for the process; false once it was retired."""
-        if self._host.gone(entry):
-            return False
-        return (isinstance(entry, dict) and self._holds.busy(entry)) or bool(original(entry))
-
-    def retire(self, original: Function, entry: Any, *, terminate: bool = False, reason: Any = None, caller: Any = None) -> None:
-        """`_retire_unresponsive_spawn_entry`: nothing is left to do, and no pid to signal, for a process that was retired."""
-        if self._host.gone(entry):
-            return
-        attempt = self._attempts.current
-        if attempt is not None and attempt.stale_by_ccc is entry:
-            reason, caller = "stale_transcript", "inject-stale-detection"
-        original(entry, terminate=terminate, reason=reason, caller=caller)
-        if isinstance(entry, dict) and isinstance(entry.get("pid"), int):
-            self._holds.forget(entry["pid"])
-
-    def queue(self, original: Function, session_id: str, text: str, status: Any = None) -> Answer:
-        """`_queue_terminal_input`: says why a text is held; in the worker, held texts go the durable way."""
-        held = self._holds.of_session(session_id)
-        if held is None and not (self._queue.in_worker and self._host.debts.get(session_id) is not None):
-            return _answer(original(session_id, text, status))
-        return self._queue.put(session_id, text, status, why(held.hold) if held is not None else "waits for its turn")
-
-    def queued(self, original: Function, session_id: str) -> bool:
-        """`_terminal_input_queue_has_pending`: also true for texts that the worker handed over and that wait."""
-        if original(session_id):
-            return True
-        return self._queue.in_worker and self._host.debts.get(session_id) is not None and self._queue.pending(session_id)
-
-    def session_live(self, original: Function, session_id: str) -> bool:
-        """`_archive_session_is_live`: CCC drops the queue of a session without a process; not while we owe it one."""
-        return bool(original(session_id)) or (self._host.debts.get(session_id) is not None and self._queue.pending(session_id))
-
-    def wt_send(self, original: Function, session_id: str, text: str, *rest: Any) -> Any:
-        """`_try_wt_send_for_headless_delivery` and its sibling: another tool knows nothing of a catch-up, so CCC resumes itself."""
-        debt = self._host.debts.get(session_id)
-        return None if debt is not None and debt.catch_up is not None else original(session_id, text, *rest)
-
-
-def _answer(given: Any) -> Answer:
+def answer_of(given: Any) -> Answer:
     return given if isinstance(given, dict) else {"ok": False, "error": "CCC gave no answer"}

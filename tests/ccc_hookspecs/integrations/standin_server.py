@@ -271,6 +271,14 @@ def _terminal_input_queue_has_pending(session_id: str) -> bool:
     return bool(_pending_terminal_input_queue.get(session_id))
 
 
+def _terminal_queue_waits_for_headless_turn(session_id: str, status: dict[str, Any] | None) -> bool:
+    entry = _find(session_id)
+    if entry is not None:
+        return _headless_turn_in_progress(entry)
+    state = _control_plane_engine_call("claude", "input_state", {"session_id": session_id}, mutate=False)
+    return bool((state or {}).get("busy"))
+
+
 def _write_pending_input_handoff(session_id: str, text: str, *, front: bool = False) -> Path | None:
     PENDING_INPUT_HANDOFF_DIR.mkdir(parents=True, exist_ok=True)
     path = PENDING_INPUT_HANDOFF_DIR / f"{time.time_ns()}-{uuid.uuid4()}.json"
@@ -288,10 +296,9 @@ def drain() -> None:
         json.loads(PENDING_INPUTS_FILE.read_text())["terminal_queue"] if PENDING_INPUTS_FILE.exists() else {}
     )
     for session_id in list(_pending_terminal_input_queue):
-        entry = _find(session_id)
         if not _archive_session_is_live(session_id):
             del _pending_terminal_input_queue[session_id]
-        elif entry is None or not _headless_turn_in_progress(entry):
+        elif not _terminal_queue_waits_for_headless_turn(session_id, {}):
             text = _pending_terminal_input_queue[session_id].pop(0)
             if not _inject_text_into_session(session_id, text, _from_terminal_queue=True, source="terminal-queue-watcher").get("ok"):
                 _pending_terminal_input_queue[session_id].insert(0, text)
@@ -343,4 +350,7 @@ class EngineHost:
         return sys.modules[__name__]
 
     def query(self, params: dict[str, Any]) -> Answer:
+        if params["operation"] == "input_state":
+            entry = _find(params["args"]["session_id"])
+            return {"ok": True, "owned": entry is not None, "busy": entry is not None and _headless_turn_in_progress(entry)}
         raise ValueError(f"unsupported worker engine operation: {params['engine']}.{params['operation']}")

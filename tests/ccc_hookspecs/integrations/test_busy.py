@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 
 import pytest
 
+from ccc_hookspecs.integrations.command_center.debts import Debt
 from ccc_hookspecs.outcomes import Deferral, Facts, Kept, PluginFailure, Proposal, Retirement, RetirementFailure
 from ccc_hookspecs.processes import start_time
 from ccc_hookspecs.signals import (
@@ -44,21 +44,31 @@ def test_while_a_text_is_held_ccc_takes_the_process_for_busy(ccc: Ccc) -> None:
     assert not ccc.server._headless_turn_in_progress(row)
 
 
-@pytest.mark.case("C84")
-def test_while_a_retirement_is_deferred_ccc_takes_the_process_for_busy(ccc: Ccc) -> None:
-    """CCC's own end of an idle headless, at a terminal's launch, waits for what a mechanism waits for."""
+@pytest.mark.case("C65", "C75", "C84")
+def test_a_text_that_waits_behind_others_costs_no_process(ccc: Ccc) -> None:
+    """CCC ends a process that it takes for idle when a write fails; one whose text only waits for its turn is not idle to it."""
     session_id, row = ccc.spawn()
     wait_for(lambda: not ccc.server._headless_turn_in_progress(row))
-    headless = headless_of(ccc, session_id)
-    emit(
-        retirement_deferred,
-        "some.mechanism",
-        Deferral(headless=headless, mechanism="some.mechanism", reason="busy", facts=FACTS, since=1.0),
-    )
-    assert ccc.server._headless_turn_in_progress(row)
-    assert "a background task" in ccc.activity("DEFER")[0]
-    emit(headless_kept, "some.mechanism", Kept(headless=headless, mechanism="some.mechanism", reason="the terminal has closed"))
-    assert not ccc.server._headless_turn_in_progress(row)
+    ccc.attachment.host.debts.put(session_id, Debt(reason="held", mechanism="m"))
+    handed = ccc.server._write_pending_input_handoff(session_id, "second")
+    answer = ccc.server._inject_text_into_session(session_id, "third")
+    assert answer["queued_reason"] == "earlier texts of this session wait to be delivered first"
+    assert (ccc.activity("RETIRE"), row["proc"].poll()) == ([], None)
+    handed.unlink()
+    ccc.tick()
+    ccc.delivered(session_id, "third")
+    assert ccc.row(session_id) is row
+
+
+def test_a_text_that_waits_behind_a_held_one_hides_no_reason(ccc: Ccc) -> None:
+    """What the process is held for stays what people are told, and is told once."""
+    session_id, row = ccc.spawn()
+    ccc.plugin.hold("a turn")
+    ccc.server._inject_text_into_session(session_id, "second")
+    ccc.server.inject_into_spawned(row["pid"], "third")
+    (held,) = ccc.attachment.holds.all()
+    assert (held.text, held.hold.signs) == ("second", ("a turn",))
+    assert len(ccc.activity("HOLD")) == 1
 
 
 @pytest.mark.case("C59")
@@ -194,16 +204,6 @@ def test_a_text_whose_session_stays_locked_waits_in_the_queue(ccc: Ccc, monkeypa
     ccc.tick()
     ccc.delivered(session_id, "second")
     assert ccc.row(session_id) is row
-
-
-@pytest.mark.case("C59")
-def test_a_process_that_was_waited_for_is_told_from_another_with_its_pid(ccc: Ccc) -> None:
-    """What was busy may end by itself; a later process with the same pid is not taken for it."""
-    session_id, row = ccc.spawn()
-    wait_for(lambda: not ccc.server._headless_turn_in_progress(row))
-    earlier = replace(headless_of(ccc, session_id), start_time=1.0)
-    emit(retirement_deferred, "m", Deferral(headless=earlier, mechanism="m", reason="busy", facts=FACTS, since=1.0))
-    assert not ccc.server._headless_turn_in_progress(row)
 
 
 def test_a_tick_asks_about_the_held_text_itself(ccc: Ccc) -> None:

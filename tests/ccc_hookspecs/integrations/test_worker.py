@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.ccc_hookspecs.integrations.conftest import Ccc, Home
+from ccc_hookspecs.outcomes import Deferral, Facts
+from ccc_hookspecs.signals import emit, retirement_deferred
+from tests.ccc_hookspecs.integrations.conftest import Ccc, Home, wait_for
 
 
 class Pair:
@@ -139,6 +141,22 @@ def test_a_terminal_is_announced_where_the_headless_is_owned(pair: Pair, monkeyp
     assert (launch.session_id, launch.headless.pid, str(launch.cwd)) == (session_id, row["pid"], "/tmp")
     assert pair.dashboard.plugin.launches == []
     assert pair.dashboard.server.terminals == [session_id]
+
+
+@pytest.mark.case("C75", "C87")
+def test_the_dashboard_s_queue_does_not_wait_for_a_deferral_in_the_worker(pair: Pair) -> None:
+    """It asks the worker, which waits with a text for its turn and for what is held, and not for what only must not be ended."""
+    session_id, row = pair.worker.spawn()
+    wait_for(lambda: not pair.dashboard.server._terminal_queue_waits_for_headless_turn(session_id, {}))
+    headless = pair.worker.attachment.host.headless_for(session_id)
+    assert headless is not None
+    facts = Facts(attribution="stale", attribution_reason="a terminal wrote", idleness="busy")
+    emit(retirement_deferred, "m", Deferral(headless=headless, mechanism="m", reason="busy", facts=facts, since=1.0))
+    assert pair.worker.server._headless_turn_in_progress(row)
+    assert not pair.dashboard.server._terminal_queue_waits_for_headless_turn(session_id, {})
+    pair.worker.plugin.hold("a turn")
+    pair.dashboard.server._inject_text_into_session(session_id, "second")
+    assert pair.dashboard.server._terminal_queue_waits_for_headless_turn(session_id, {})
 
 
 def test_a_worker_without_the_plugins_is_named(pair: Pair, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
