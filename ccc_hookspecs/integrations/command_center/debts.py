@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from ccc_hookspecs.values import Headless
+from ccc_hookspecs.values import Deliver, Headless, Respawn
 
 log = logging.getLogger(__name__)
 
@@ -28,15 +28,16 @@ KEPT_SECONDS: Final = 90 * 86400.0
 class Debt:
     """What one session is owed.
 
-    `reason`: why, for people. `mechanism`: who asked for it. `catch_up`, `catch_up_turns`: as in `Respawn`, to be put in
-    front of the next text. `retired_pid`, `retired_start`: the process that the next one replaces, None when it was
-    only held.
+    `reason`: why, for people. `mechanism`: who asked for it. `catch_up`, `catch_up_turns`: as in `Respawn`, to be put in front of the next
+    text. `promised_at`: bytes of the session's transcript when those turns were found lacking, None when unknown. `retired_pid`,
+    `retired_start`: the process that the next one replaces, None when it was only held.
     """
 
     reason: str
     mechanism: str
     catch_up: str | None = field(default=None, repr=False)
     catch_up_turns: tuple[str, ...] = ()
+    promised_at: int | None = None
     retired_pid: int | None = None
     retired_start: float | None = None
 
@@ -44,14 +45,20 @@ class Debt:
         """The same, now that this process was retired."""
         return dataclasses.replace(self, reason=reason, mechanism=mechanism, retired_pid=headless.pid, retired_start=headless.start_time)
 
-    def with_catch_up(self, catch_up: str, turns: tuple[str, ...]) -> Debt:
-        """The same, with these turns to be given back."""
-        return dataclasses.replace(self, catch_up=catch_up, catch_up_turns=turns)
+    def promising(self, answer: Deliver | Respawn, size: int | None) -> Debt:
+        """The same with the turns that a plugin, asked now, finds lacking; the same when it names none.
+
+        A plugin that finds them on disk has found these again, or has told what took their place. One that does not look says nothing
+        about what was promised before.
+        """
+        if answer.catch_up is None:
+            return self
+        return dataclasses.replace(self, catch_up=answer.catch_up, catch_up_turns=answer.catch_up_turns, promised_at=size)
 
     def after(self, *, respawned: bool, caught_up: bool) -> Debt:
         """The same, after a text was written: to a process that took over, or with the catch-up in front, or both."""
         rest = dataclasses.replace(self, retired_pid=None, retired_start=None) if respawned else self
-        return dataclasses.replace(rest, catch_up=None, catch_up_turns=()) if caught_up else rest
+        return dataclasses.replace(rest, catch_up=None, catch_up_turns=(), promised_at=None) if caught_up else rest
 
 
 class Debts:

@@ -110,9 +110,9 @@ class Judge:
             self._server._log_activity("hold", "HOLD_END", f"session={headless.session_id} pid={headless.pid}")
 
     def _owe(self, headless: Headless, respawn: Respawn) -> None:
-        known = self._host.debts.get(headless.session_id)
-        mechanism = known.mechanism if known is not None else UNKNOWN_MECHANISM
-        debt = Debt(reason=respawn.reason, mechanism=mechanism, catch_up=respawn.catch_up, catch_up_turns=respawn.catch_up_turns)
-        self._host.debts.put(headless.session_id, debt.replaced(headless, mechanism, respawn.reason))
+        session_id = headless.session_id
+        known = self._host.debts.get(session_id) or Debt(reason=respawn.reason, mechanism=UNKNOWN_MECHANISM)
+        debt = known.promising(respawn, self._host.transcript_size(session_id))
+        self._host.debts.put(session_id, debt.replaced(headless, known.mechanism, respawn.reason))
         if self._host.entry(headless.pid) is not None:
             self._host.released(headless)

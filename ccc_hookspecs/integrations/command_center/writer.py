@@ -7,7 +7,6 @@ first byte. An answer other than `Deliver` makes the writer report failure, whic
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import threading
 import time
@@ -16,13 +15,12 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Final
 
-from ccc_hookspecs.checks import is_uuid
-from ccc_hookspecs.claude.text import well_formed
 from ccc_hookspecs.errors import SessionLockTimeout
 from ccc_hookspecs.integrations.command_center.adapter import UNKNOWN_MECHANISM, CommandCenterHost
 from ccc_hookspecs.integrations.command_center.attempts import Attempt, Attempts, Blocked, Entry
 from ccc_hookspecs.integrations.command_center.debts import Debt
 from ccc_hookspecs.integrations.command_center.judge import Judge
+from ccc_hookspecs.integrations.command_center.lines import parsed, patience, with_catch_up
 from ccc_hookspecs.integrations.command_center.patches import Function
 from ccc_hookspecs.integrations.command_center.queue import Queue
 from ccc_hookspecs.integrations.command_center.spawns import engine_of, pid_of, resumed
@@ -35,9 +33,6 @@ log = logging.getLogger(__name__)
 
 LOCK_SECONDS: Final = 10.0
 """How long a text waits for its session's lock, in seconds; a retirement under way takes less."""
-
-LARGE_LINE_SECONDS: Final = 30.0
-"""How long a line with a catch-up may take: it can be larger than the pipe, and half a line must not stay in it."""
 
 
 @dataclass(slots=True)
@@ -93,14 +88,14 @@ class Writer:
             return bool(original(target, line, timeout=timeout))
         if not self._allowed(passing, line):
             return False
-        return bool(original(target, _with_catch_up(line, passing.catch_up), timeout=max(timeout, _patience(passing.catch_up))))
+        return bool(original(target, with_catch_up(line, passing.catch_up), timeout=max(timeout, patience(passing.catch_up))))
 
     def through_pipe(self, original: Function, proc: Any, line_bytes: bytes) -> bool:
         """`_write_via_pipe`: the way for a spawn that has no FIFO, and tried in vain after a FIFO that failed."""
         passing = self._current.line
         if passing is None or passing.entry.get("proc") is not proc:
             return bool(original(proc, line_bytes))
-        return self._allowed(passing, line_bytes) and bool(original(proc, _with_catch_up(line_bytes, passing.catch_up)))
+        return self._allowed(passing, line_bytes) and bool(original(proc, with_catch_up(line_bytes, passing.catch_up)))
 
     def stale(self, original: Function, entry: Any, session_id: str | None = None) -> bool:
         """`_headless_spawn_is_stale`: put off until the plugins were asked, which is when the line passes."""
@@ -163,7 +158,7 @@ class Writer:
         return isinstance(line.decision, Deliver)
 
     def _judged(self, line: _Line, raw: bytes) -> Decision:
-        line.message_id, line.text = _parsed(raw)
+        line.message_id, line.text = parsed(raw)
         decision = self._decided(line)
         if isinstance(decision, Deliver) and line.session_id is not None:
             self._bring_catch_up(line, line.session_id, decision)
@@ -175,7 +170,7 @@ class Writer:
         if line.session_id is None or line.message_id is None:
             return Deliver()
         if line.fresh:
-            return self._first(line, line.session_id, line.message_id)
+            return self._first(line, line.message_id)
         decision = self._judge.ask(line.entry, line.text, line.message_id, from_queue=line.attempt.from_queue)
         unchecked = any(entry is line.entry for entry in line.attempt.unchecked)
         if isinstance(decision, Deliver) and unchecked and self._stale_by_ccc(line.entry, line.session_id):
@@ -183,10 +178,9 @@ class Writer:
             return Respawn(reason="CCC's own check found the transcript advanced")
         return decision
 
-    def _first(self, line: _Line, session_id: str, message_id: str) -> Decision:
-        """The first text of a process that CCC has just started: of interest is what a resumed one lacks."""
-        debt = self._host.debts.get(session_id)
-        if not resumed(line.entry) or (debt is not None and debt.catch_up is not None):
+    def _first(self, line: _Line, message_id: str) -> Decision:
+        """The first text of a process that CCC has just started: of interest is what a resumed one lacks, whatever was promised before."""
+        if not resumed(line.entry):
             return Deliver()
         with self._host.starting(line.entry):
             return self._judge.ask(line.entry, line.text, message_id, from_queue=True)
@@ -196,7 +190,10 @@ class Writer:
         debt = self._host.debts.get(session_id)
         if decision.catch_up is not None:
             debt = debt or Debt(reason="a resumed process lacks turns", mechanism=UNKNOWN_MECHANISM)
-            debt = debt.with_catch_up(decision.catch_up, decision.catch_up_turns)
+            debt = debt.promising(decision, self._host.transcript_size(session_id))
+            self._host.debts.put(session_id, debt)
+        elif debt is not None and self._host.has_given(session_id, debt):
+            debt = debt.after(respawned=False, caught_up=True)
             self._host.debts.put(session_id, debt)
         if debt is not None and not line.text.lstrip().startswith("/"):
             line.catch_up, line.catch_up_turns = debt.catch_up, debt.catch_up_turns
@@ -232,22 +229,3 @@ class Writer:
             self._host.debts.paid(session_id)
         else:
             self._host.debts.put(session_id, rest)
-
-
-def _parsed(raw: bytes) -> tuple[str | None, str]:
-    """The message id and the text of a line for the FIFO."""
-    message = json.loads(raw)
-    text = "\n".join(str(block.get("text", "")) for block in message["message"]["content"])
-    return (message["uuid"] if is_uuid(message.get("uuid")) else None), text
-
-
-def _with_catch_up(raw: bytes, catch_up: str | None) -> bytes:
-    if catch_up is None:
-        return raw
-    message = json.loads(raw)
-    message["message"]["content"].insert(0, {"type": "text", "text": well_formed(catch_up)})
-    return json.dumps(message).encode() + b"\n"
-
-
-def _patience(catch_up: str | None) -> float:
-    return LARGE_LINE_SECONDS if catch_up is not None else 0.0

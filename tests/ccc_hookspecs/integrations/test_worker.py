@@ -78,14 +78,14 @@ def test_the_dashboard_owns_nothing_of_the_worker_s(pair: Pair) -> None:
 
 @pytest.mark.case("C87")
 def test_the_worker_s_plugins_judge_what_the_dashboard_sends(pair: Pair) -> None:
-    """A text that comes by way of the dashboard is asked about once, in the worker."""
+    """A text that comes by way of the dashboard is asked about in the worker alone, for the stale process and for the fresh one."""
     session_id, row = pair.worker.spawn()
     pair.worker.plugin.retire(catch_up="lacked")
     answer = pair.dashboard.server._inject_text_into_session(session_id, "second")
     assert answer["ok"]
     assert answer["pid"] != row["pid"]
     assert pair.worker.heard(session_id, "second") == ["lacked", "second"]
-    assert [one.text for one in pair.worker.plugin.asked] == ["second"]
+    assert [(one.text, one.headless.pid) for one in pair.worker.plugin.asked] == [("second", row["pid"]), ("second", answer["pid"])]
     assert pair.dashboard.plugin.asked == []
 
 

@@ -62,47 +62,6 @@ def test_a_refused_text_goes_once_to_a_fresh_resume(ccc: Ccc) -> None:
     assert [one["pid"] for one in ccc.server._spawned_sessions] == [answer["pid"]]
 
 
-def test_the_catch_up_is_given_once(ccc: Ccc) -> None:
-    """The text after the one with the catch-up goes without it, and nothing is owed any more."""
-    session_id, _ = ccc.spawn()
-    ccc.plugin.retire(catch_up="what the terminal said")
-    ccc.server._inject_text_into_session(session_id, "second")
-    ccc.plugin.answer = lambda host, injection: None
-    ccc.server._inject_text_into_session(session_id, "third")
-    assert ccc.heard(session_id, "third") == ["third"]
-    assert ccc.attachment.host.debts.get(session_id) is None
-
-
-def test_a_command_keeps_its_place_at_the_front(ccc: Ccc) -> None:
-    """A catch-up in front of a slash command would make a text of it, so it waits for the next text."""
-    session_id, _ = ccc.spawn()
-    ccc.plugin.retire(catch_up="what the terminal said")
-    ccc.server._inject_text_into_session(session_id, "/cost")
-    assert ccc.heard(session_id, "/cost") == ["/cost"]
-    ccc.plugin.answer = lambda host, injection: None
-    ccc.server._inject_text_into_session(session_id, "third")
-    assert ccc.heard(session_id, "third") == ["what the terminal said", "third"]
-
-
-@pytest.mark.case("C77")
-def test_half_a_surrogate_pair_in_a_catch_up_is_no_obstacle(ccc: Ccc) -> None:
-    """A transcript may hold what the Messages API refuses; the catch-up arrives without it."""
-    session_id, _ = ccc.spawn()
-    ccc.plugin.retire(catch_up="half \ud83d of it")
-    ccc.server._inject_text_into_session(session_id, "second")
-    assert ccc.heard(session_id, "second") == ["half \ufffd of it", "second"]
-
-
-def test_a_resumed_process_is_asked_about_before_its_first_text(ccc: Ccc) -> None:
-    """What a process lacks that CCC itself resumed is given to it, although nothing was retired."""
-    session_id = str(uuid.uuid4())
-    ccc.plugin.answer = lambda host, injection: Deliver(catch_up="what the terminal said") if not injection.headless.sent else None
-    ccc.server._inject_text_into_session(session_id, "first")
-    assert ccc.heard(session_id, "first") == ["what the terminal said", "first"]
-    (injection,) = ccc.plugin.asked
-    assert injection.headless.resumed is True
-
-
 def test_nobody_is_asked_about_the_first_text_of_a_new_session(ccc: Ccc) -> None:
     """A session that begins can lack nothing."""
     ccc.spawn()
