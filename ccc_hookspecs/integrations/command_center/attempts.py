@@ -30,7 +30,7 @@ class Attempt:
 
     `from_queue`: CCC's queue delivers it. `transcript_size`: bytes of the session's transcript when the call began.
     `unchecked`: rows whose staleness CCC has yet to look at. `stale_by_ccc`: the row that it then found stale.
-    `blocked`: the texts that were not written.
+    `blocked`: the texts that were not written. `queued`: the answer for one that was queued instead, None when none was.
     """
 
     from_queue: bool = False
@@ -38,6 +38,7 @@ class Attempt:
     unchecked: list[Entry] = field(default_factory=list)
     stale_by_ccc: Entry | None = None
     blocked: list[Blocked] = field(default_factory=list)
+    queued: dict[str, Any] | None = field(default=None, repr=False)
 
 
 class Attempts(threading.local):

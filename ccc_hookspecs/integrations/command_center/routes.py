@@ -6,6 +6,7 @@ say running, and resume when those say idle. The others report the failure and d
 
 from __future__ import annotations
 
+import logging
 import time
 from types import ModuleType
 from typing import Any, Final
@@ -17,6 +18,8 @@ from ccc_hookspecs.integrations.command_center.judge import OVERTAKES, Judge
 from ccc_hookspecs.integrations.command_center.patches import Function
 from ccc_hookspecs.integrations.command_center.queue import Queue
 from ccc_hookspecs.values import Hold
+
+log = logging.getLogger(__name__)
 
 Answer = dict[str, Any]
 ASK_AGAIN_SECONDS: Final = 1.0
@@ -47,19 +50,22 @@ class Routes:
         return self._taken_up(attempt, answer)
 
     def resume(self, original: Function, session_id: str, text: str, **options: Any) -> Answer:
-        """`resume_session_headless`: a text that is held, or would overtake queued ones, is queued."""
-        outer = self._attempts.current
-        from_queue = outer is not None and outer.from_queue
-        if not from_queue and (reason := self._overtakes(session_id)) is not None:
-            return self._queue.put(session_id, text, None, reason)
+        """`resume_session_headless`: a text that is held, is refused again and again, or would overtake queued ones, is queued."""
+        outer = self._attempts.current or Attempt()
+        if not outer.from_queue and (reason := self._overtakes(session_id)) is not None:
+            outer.queued = self._queue.put(session_id, text, None, reason)
+            return outer.queued
         for _ in range(RESUMES):
             with self._attempts.begin(transcript_size=self._host.transcript_size(session_id)) as attempt:
                 answer = answer_of(original(session_id, text, **options))
             if not attempt.blocked or answer.get("ok"):
                 return answer
             if isinstance(attempt.blocked[-1].decision, Hold):
-                return answer if from_queue else self._queued(attempt.blocked[-1])
-        return answer
+                break
+        if outer.from_queue:
+            return answer
+        outer.queued = self._queued(attempt.blocked[-1])
+        return outer.queued
 
     def ask(self, original: Function, session_id: str, text: str, timeout_ms: int = 30000, cwd: str | None = None) -> Answer:
         """`ask_session_and_wait`: waits for a hold to end, within its time; then the text is queued, and it says so."""
@@ -70,20 +76,22 @@ class Routes:
             if answer is not None:
                 return answer
             if time.monotonic() + ASK_AGAIN_SECONDS > deadline:
-                return self._unanswered(session_id, text, waits_for or self._holding(session_id))
+                return _unanswered(self._queue.put(session_id, text, None, waits_for or self._holding(session_id)))
             time.sleep(ASK_AGAIN_SECONDS)
 
     def _asked(self, original: Function, session_id: str, text: str, deadline: float, cwd: str | None) -> Answer | None:
-        """CCC's answer; None when the text is held. A process that was retired is replaced by asking CCC once more."""
+        """CCC's answer; None when the text was not written. A process that was retired is replaced by asking CCC once more."""
         for _ in range(2):
             left = max(500, int((deadline - time.monotonic()) * 1000))
             with self._attempts.begin() as attempt:
                 answer = answer_of(original(session_id, text, timeout_ms=left, cwd=cwd))
+            if attempt.queued is not None:
+                return _unanswered(attempt.queued)
             if not attempt.blocked or answer.get("ok"):
                 return answer
             if isinstance(attempt.blocked[-1].decision, Hold):
-                return None
-        return answer
+                break
+        return None
 
     def compact(self, original: Function, session_id: str, **options: Any) -> Answer:
         """`compact_session_context`: a held command is queued; a refused one goes the way of a session without a process."""
@@ -92,22 +100,31 @@ class Routes:
         return self._taken_up(attempt, answer)
 
     def clear(self, original: Function, session_id: str, **options: Any) -> Answer:
-        """`clear_session_context`: CCC does not look whether the first text of the new session was written; we do."""
+        """`clear_session_context`: CCC does not look whether the first text of the new session was written; we do.
+
+        When the command itself was not, CCC says so, and the text is the caller's to send again.
+        """
         with self._attempts.begin() as attempt:
             answer = answer_of(original(session_id, **options))
-        for blocked in attempt.blocked:
-            self._taken_up(Attempt(blocked=[blocked]), {})
+        for blocked in attempt.blocked if answer.get("ok") else ():
+            self._owed(blocked)
         return answer
+
+    def _owed(self, blocked: Blocked) -> None:
+        """Bring a text on its way, of which CCC has said already that it is: it is queued when nothing else succeeds."""
+        try:
+            taken = self._taken_up(Attempt(blocked=[blocked]), {})
+        except Exception:
+            log.exception("session %s could not be resumed", blocked.session_id)
+            taken = {}
+        if not taken.get("ok"):
+            self._queued(blocked)
 
     def _overtakes(self, session_id: str) -> str | None:
         """Why a text must wait behind others of its session; None when it need not, or another process decides."""
         if self._server._control_plane_routes_engines() or not self._judge.must_wait(session_id):
             return None
         return OVERTAKES
-
-    def _unanswered(self, session_id: str, text: str, reason: str) -> Answer:
-        queued = self._queue.put(session_id, text, None, reason)
-        return {**queued, "ok": False, "error": f"no answer yet, the text is queued: {reason}", "source": "resume-headless"}
 
     def _holding(self, session_id: str) -> str:
         held = self._holds.of_session(session_id)
@@ -129,4 +146,10 @@ class Routes:
 
 
 def answer_of(given: Any) -> Answer:
+    """What CCC answered, in a shape that can be looked into."""
     return given if isinstance(given, dict) else {"ok": False, "error": "CCC gave no answer"}
+
+
+def _unanswered(queued: Answer) -> Answer:
+    error = f"no answer yet, the text is queued: {queued.get('queued_reason')}"
+    return {**queued, "ok": False, "error": error, "source": "resume-headless"}

@@ -1,6 +1,6 @@
 """A stand-in for `claude -p` on a FIFO: prints the events that CCC reads, and recites the text blocks it was given.
 
-A text that begins with SLOW is answered once the file named by GO exists.
+A text that begins with SLOW is answered once the file named by GO exists. From `/clear` on it serves a new session.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import time
+import uuid
 from pathlib import Path
 
 
@@ -24,6 +25,9 @@ def main() -> None:
         say(type="command_lifecycle", state="started", command_uuid=message["uuid"])
         while blocks[-1].startswith("SLOW") and not Path(os.environ["GO"]).exists():
             time.sleep(0.01)
+        if blocks == ["/clear"]:
+            say(type="conversation_reset")
+            os.environ["SESSION"] = str(uuid.uuid4())
         say(type="assistant", message={"content": [{"type": "text", "text": json.dumps(blocks)}]})
         say(type="result", result=json.dumps(blocks), user_message_uuid=message["uuid"])
         say(type="command_lifecycle", state="completed", command_uuid=message["uuid"])

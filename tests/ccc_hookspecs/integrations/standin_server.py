@@ -248,9 +248,15 @@ def clear_session_context(
     entry = _find(session_id)
     if entry is None or not _write_stream_json_user_message(entry, "/clear"):
         return {"ok": False, "code": "clear_stdin_write_failed"}
+    deadline = time.monotonic() + 20
+    while (new_session_id := _events(entry)[-1]["session_id"]) == session_id:
+        if time.monotonic() > deadline:
+            return {"ok": False, "code": "clear_timeout"}
+        time.sleep(0.01)
+    entry.update({key: new_session_id for key in ("session_id", "resumed_sid") if key in entry})
     if initial_message:
         _write_stream_json_user_message(entry, initial_message)
-    return {"ok": True, "via": "live-spawn-clear"}
+    return {"ok": True, "via": "live-spawn-clear", "old_session_id": session_id, "new_session_id": new_session_id}
 
 
 # --- the queue

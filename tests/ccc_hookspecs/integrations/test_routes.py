@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.ccc_hookspecs.integrations.conftest import Ccc
+from ccc_hookspecs.specs import Host
+from ccc_hookspecs.values import Decision, Injection, Respawn
+from tests.ccc_hookspecs.integrations.conftest import Ccc, end
 
 Send = Callable[[Ccc, str, str], dict[str, Any]]
 
@@ -80,6 +82,25 @@ def test_a_held_text_waits_in_ccc_s_queue(ccc: Ccc, send: Send) -> None:
 
 @ROUTES
 @pytest.mark.case("C75")
+def test_a_text_that_every_fresh_process_is_refused_waits_in_ccc_s_queue(ccc: Ccc, send: Send) -> None:
+    """Whatever the route: it is neither lost nor tried for ever, and is delivered when a process may take it."""
+    session_id, _ = ccc.spawn()
+
+    def refuse(host: Host, injection: Injection) -> Decision:
+        end(injection.headless.pid)
+        host.released(injection.headless)
+        return Respawn(reason="stale")
+
+    ccc.plugin.answer = refuse
+    assert send(ccc, session_id, "second")["queued"]
+    assert ccc.server._pending_terminal_input_queue == {session_id: ["second"]}
+    ccc.plugin.answer = lambda host, injection: None
+    ccc.delivered(session_id, "second")
+    assert turns(ccc, session_id) == ["first", "second"]
+
+
+@ROUTES
+@pytest.mark.case("C75")
 def test_no_text_overtakes_a_held_one(ccc: Ccc, send: Send) -> None:
     """Also in the moment after the hold has ended, a later text waits behind the earlier one."""
     session_id, _ = ccc.spawn()
@@ -146,31 +167,6 @@ def test_a_compaction_of_a_stale_session_runs_in_a_fresh_process(ccc: Ccc) -> No
     assert ccc.server.compact_session_context(session_id)["ok"]
     assert ccc.heard(session_id, "/compact") == ["/compact"]
     assert ccc.row(session_id)["pid"] != row["pid"]
-
-
-def test_a_clear_needs_no_fresh_process(ccc: Ccc) -> None:
-    """`/clear` drops the memory that may be stale, so nobody is asked about it."""
-    session_id, row = ccc.spawn()
-    ccc.plugin.retire()
-    assert ccc.server.clear_session_context(session_id)["ok"]
-    ccc.heard(session_id, "/clear")
-    assert (row["proc"].poll(), ccc.plugin.asked) == (None, [])
-
-
-@pytest.mark.parametrize("held", [True, False], ids=["held", "refused"])
-def test_the_first_text_after_a_clear_is_not_lost(ccc: Ccc, held: bool) -> None:
-    """CCC does not look whether that text was written; it is delivered all the same."""
-    session_id, _ = ccc.spawn()
-    if held:
-        ccc.plugin.hold("a turn")
-    else:
-        ccc.plugin.retire()
-    assert ccc.server.clear_session_context(session_id, initial_message="fresh start")["ok"]
-    ccc.plugin.answer = lambda host, injection: None
-    ccc.tick()
-    ccc.delivered(session_id, "fresh start")
-    # The stand-in of a plugin ends the process at once, perhaps before it has answered the command.
-    assert [text for text in turns(ccc, session_id) if text != "/clear"] == ["first", "fresh start"]
 
 
 def test_a_catch_up_is_not_left_to_another_tool(ccc: Ccc) -> None:
