@@ -94,6 +94,12 @@ class CommandCenterHost:
 
     # --- for the rest of the integration --------------------------------------------------------------------------------
 
+    def forget_ended(self) -> None:
+        """Forget what is kept of processes that ended by themselves."""
+        self.records.forget_ended()
+        for pid in [pid for pid in self.reasons if start_time(pid) is None]:
+            self.reasons.pop(pid, None)
+
     def live(self) -> list[Entry]:
         """The rows of this process whose process is alive, of any engine."""
         rows = [row for row in list(self._server._spawned_sessions) if isinstance(row, dict)]

@@ -22,6 +22,7 @@ from ccc_hookspecs.integrations.command_center.patches import Function, Patches
 from ccc_hookspecs.integrations.command_center.queue import Queue
 from ccc_hookspecs.integrations.command_center.routes import Routes
 from ccc_hookspecs.integrations.command_center.terminals import Terminals
+from ccc_hookspecs.integrations.command_center.upkeep import Upkeep
 from ccc_hookspecs.integrations.command_center.writer import Writer
 from ccc_hookspecs.manager import PluginManager
 from ccc_hookspecs.ticker import Ticker
@@ -68,6 +69,7 @@ class Attachment:
         self._judge = Judge(server, self.host, manager, self.holds, self._queue)
         self._notices = Notices(server, self.host, self.holds)
         self._terminals = Terminals(server, self.host, manager)
+        self._upkeep = Upkeep(self.host, self.holds)
         self._checks = Checks(server, self.host, self._queue, self.holds, self._attempts)
         self.ticker = Ticker(self.tick, manager.config.ticker.interval, name="ccc-plugins-ticker")
         try:
@@ -82,6 +84,7 @@ class Attachment:
             self._judge.ask_again()
         except Exception:
             log.exception("what is held could not be asked about")
+        self._upkeep.on_tick(tick)
         self.manager.on_tick(self.host, tick)
 
     def detach(self) -> None:

@@ -14,7 +14,7 @@ import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from ccc_hookspecs.values import Deliver, Headless, Respawn
 
@@ -22,6 +22,9 @@ log = logging.getLogger(__name__)
 
 KEPT_SECONDS: Final = 90 * 86400.0
 """How long a session may be left alone before what it is owed is forgotten; by then the transcript still tells what it lacks."""
+
+PAID_SECONDS: Final = 86400.0
+"""How long it is remembered that a debt was paid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,21 +67,23 @@ class Debt:
 class Debts:
     """The debts of one state directory, shared by the processes of the host. Change one with the session's lock held.
 
-    What cannot be written is kept in memory, which is enough unless CCC ends before it is paid.
+    What cannot be written is kept in memory until it can be (`write_late`), or until another process has written something newer. So that
+    this can be told, a debt that was paid leaves an empty file behind for a while.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._unwritten: dict[str, Debt] = {}
+        self._unwritten: dict[str, _Unwritten] = {}
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def get(self, session_id: str) -> Debt | None:
         """What this session is owed; None for nothing, and for a file that cannot be read."""
-        if (unwritten := self._unwritten.get(session_id)) is not None:
-            return unwritten
+        unwritten = self._unwritten.get(session_id)
+        if unwritten is not None and unwritten.instead_of == self._state(session_id):
+            return unwritten.debt
         try:
-            given = json.loads(self._path(session_id).read_bytes())
-            return Debt(**{**given, "catch_up_turns": tuple(given.get("catch_up_turns", ()))})
+            content = self._path(session_id).read_bytes()
+            return _debt(content) if content else None
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError, AttributeError):
@@ -87,34 +92,78 @@ class Debts:
 
     def put(self, session_id: str, debt: Debt) -> None:
         """Note a debt, in place of an earlier one."""
+        state = self._state(session_id)
         try:
             self._write(self._path(session_id), debt)
         except OSError:
             log.exception("what session %s is owed cannot be written", session_id)
-            self._unwritten[session_id] = debt
+            self._unwritten[session_id] = _Unwritten(debt, state)
         else:
             self._unwritten.pop(session_id, None)
 
     def paid(self, session_id: str) -> None:
         """Nothing is owed any more. Harmless when repeated."""
         self._unwritten.pop(session_id, None)
-        self._path(session_id).unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.truncate(self._path(session_id), 0)
+
+    def unwritten(self) -> tuple[str, ...]:
+        """The sessions whose debts are in memory alone."""
+        return tuple(self._unwritten)
+
+    def write_late(self, session_id: str) -> None:
+        """Write what could not be written, unless another process has written something newer."""
+        unwritten = self._unwritten.get(session_id)
+        if unwritten is None:
+            return
+        if unwritten.instead_of == self._state(session_id):
+            self.put(session_id, unwritten.debt)
+        else:
+            del self._unwritten[session_id]
 
     def sweep(self) -> None:
-        """Forget debts that nobody came for in a long time; to be called once at start."""
+        """Forget debts that nobody came for in a long time, and those that were paid."""
         for path in self._folder.glob("*"):
             with contextlib.suppress(OSError):
-                if time.time() - path.stat().st_mtime > KEPT_SECONDS:
+                found = path.stat()
+                if time.time() - found.st_mtime > (KEPT_SECONDS if found.st_size else PAID_SECONDS):
                     path.unlink()
 
     def _write(self, path: Path, debt: Debt) -> None:
         temporary = path.with_suffix(f".{os.getpid()}.tmp")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            json.dump(dataclasses.asdict(debt), file)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        try:
+            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+                json.dump(dataclasses.asdict(debt), file)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except OSError:
+            temporary.unlink(missing_ok=True)
+            raise
+
+    def _state(self, session_id: str) -> _State | None:
+        try:
+            found = self._path(session_id).stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
 
     def _path(self, session_id: str) -> Path:
         return self._folder / f"{session_id}.json"
+
+
+def _debt(content: bytes) -> Debt:
+    given = json.loads(content)
+    return Debt(**{**given, "catch_up_turns": tuple(given.get("catch_up_turns", ()))})
+
+
+_State: TypeAlias = tuple[int, int, int]
+"""What tells one content of a file from another."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Unwritten:
+    """A debt that could not be written. `instead_of`: the file as it was then; None when there was none."""
+
+    debt: Debt
+    instead_of: _State | None

@@ -7,9 +7,11 @@ for each input. The file is only appended to, and its name holds the process's i
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -57,6 +59,8 @@ class SpawnRecords:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._known: dict[int, SpawnRecord] = {}
+        self._unwritten: dict[int, bytes] = {}
+        self._lock = threading.Lock()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def begin(self, record: SpawnRecord) -> None:
@@ -85,12 +89,28 @@ class SpawnRecords:
 
     def drop(self, pid: int) -> None:
         """Forget a process that is gone."""
-        record = self._known.pop(pid, None)
+        with self._lock:
+            self._unwritten.pop(pid, None)
+            record = self._known.pop(pid, None)
         if record is not None:
             self._path(pid, record.start_time).unlink(missing_ok=True)
 
+    def write_late(self) -> None:
+        """Write what could not be written before."""
+        for pid in list(self._unwritten):
+            with self._lock:
+                raw, record = self._unwritten.pop(pid, b""), self._known.get(pid)
+                if raw and record is not None:
+                    self._put(record, raw)
+
+    def forget_ended(self) -> None:
+        """Forget the processes known here that ended by themselves."""
+        for pid, record in list(self._known.items()):
+            if start_time(pid) != record.start_time:
+                self.drop(pid)
+
     def sweep(self) -> None:
-        """Remove the records of processes that are gone; to be called once at start."""
+        """Remove the records of all processes that are gone, whoever knew them; to be called once at start."""
         for path in self._folder.glob("*.jsonl"):
             pid, _, start = path.stem.partition("-")
             if not pid.isdigit() or repr(start_time(int(pid))) != start:
@@ -100,21 +120,30 @@ class SpawnRecords:
         return self._folder / f"{pid}-{start!r}.jsonl"
 
     def _append(self, record: SpawnRecord, line: dict[str, object]) -> None:
-        path, raw = self._path(record.pid, record.start_time), json.dumps(line).encode() + b"\n"
-        added = replace(_read_lines(record, raw), size=record.size + len(raw))
+        raw = json.dumps(line).encode() + b"\n"
+        with self._lock:
+            self._put(_read_lines(record, raw), self._unwritten.pop(record.pid, b"") + raw)
+
+    def _put(self, record: SpawnRecord, raw: bytes) -> None:
+        """Make `record` the one that is known, and write the lines of it that are not on disk yet; later when that is not possible."""
+        path = self._path(record.pid, record.start_time)
         try:
             _append(path, raw)
         except OSError:
             log.warning("the record of headless %d cannot be written", record.pid, exc_info=True)
-            added = replace(added, size=_size(path))
-        self._known[record.pid] = added
+            self._unwritten[record.pid] = raw
+        self._known[record.pid] = replace(record, size=_size(path))
 
 
 def _append(path: Path, raw: bytes) -> None:
-    """One write of one line, so that a reader in another process never sees half of it."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    """One write of whole lines, so that a reader in another process never sees half of one. Raises `OSError` when it falls short."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     try:
-        os.write(descriptor, raw)
+        size = os.fstat(descriptor).st_size
+        # What an earlier write left behind must not run into this one.
+        torn = b"\n" if size and os.pread(descriptor, 1, size - 1) != b"\n" else b""
+        if os.write(descriptor, torn + raw) < len(torn + raw):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
     finally:
         os.close(descriptor)
 
@@ -137,10 +166,14 @@ def _read(path: Path, record: SpawnRecord) -> SpawnRecord:
 def _read_lines(record: SpawnRecord, content: bytes) -> SpawnRecord:
     head: dict[str, Any] = {}
     sent: list[SentInput] = []
+    known = {one.message_id for one in record.sent}
     for line in _lines(content):
-        message_id = line.get("message_id")
+        message_id = str(line.get("message_id"))
         if is_uuid(message_id):
-            sent.append(SentInput(message_id=str(message_id), sent_at=line.get("sent_at")))
+            # A write that fell short by its last byte was repeated.
+            if message_id not in known:
+                sent.append(SentInput(message_id=message_id, sent_at=line.get("sent_at")))
+                known.add(message_id)
         else:
             head.update({key: value for key, value in line.items() if key in _HEAD})
     return replace(record, sent=(*record.sent, *sent), **head)

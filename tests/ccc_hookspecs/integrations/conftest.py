@@ -108,8 +108,8 @@ class Ccc:
         self._attachment.ticker.stop()
         return self._attachment
 
-    def tick(self) -> None:
-        self.attachment.tick(Tick(number=1, monotonic=time.monotonic(), interval=5.0))
+    def tick(self, number: int = 1) -> None:
+        self.attachment.tick(Tick(number=number, monotonic=time.monotonic(), interval=5.0))
 
     def spawn(self, text: str = "first") -> tuple[str, dict[str, Any]]:
         """A session that has had one turn; its id and its row."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from ccc_hookspecs.integrations.command_center.debts import Debt
+from ccc_hookspecs.integrations.command_center.upkeep import TICKS
 from ccc_hookspecs.processes import start_time
 from ccc_hookspecs.values import Headless
 from tests.ccc_hookspecs.integrations.conftest import Ccc, Home, end, wait_for
@@ -152,6 +153,46 @@ def test_a_record_that_cannot_be_written_is_kept_in_memory(ccc: Ccc, monkeypatch
     assert headless.sent is not None
     assert [one.message_id for one in headless.sent] == row["input_command_uuids"]
     ccc.heard(session_id, "second")
+
+
+@pytest.mark.case("C31", "C88")
+@pytest.mark.parametrize("short_by", [1, 30])
+def test_a_write_that_falls_short_costs_no_input(home: Home, ccc: Ccc, monkeypatch: pytest.MonkeyPatch, short_by: int) -> None:
+    """A disk that fills up in the middle of a line glues no two together; what was cut off is written with the next one."""
+    session_id, row = ccc.spawn()
+    write = os.write
+
+    def short(descriptor: int, raw: bytes) -> int:
+        return write(descriptor, raw[:-short_by] if b"message_id" in raw else raw)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ccc_hookspecs.integrations.command_center.records.os.write", short)
+        ccc.server._inject_text_into_session(session_id, "second")
+    ccc.server._inject_text_into_session(session_id, "third")
+    ccc.heard(session_id, "third")
+    sent = list(row["input_command_uuids"])
+    again = home.restart(ccc)
+    headless = headless_of(again, session_id)
+    assert headless.sent is not None
+    assert [one.message_id for one in headless.sent] == sent
+
+
+def test_what_a_full_disk_kept_from_the_record_is_written_later(home: Home, ccc: Ccc, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also without a further text, so that a restart knows every input."""
+    session_id, row = ccc.spawn()
+
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ccc_hookspecs.integrations.command_center.records._append", full)
+        ccc.server._inject_text_into_session(session_id, "second")
+    ccc.heard(session_id, "second")
+    ccc.tick(TICKS)
+    again = home.restart(ccc)
+    headless = headless_of(again, session_id)
+    assert headless.sent is not None
+    assert [one.message_id for one in headless.sent] == row["input_command_uuids"]
 
 
 def test_what_was_owed_in_a_file_that_cannot_be_read_is_forgotten(ccc: Ccc) -> None:

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.ccc_hookspecs.integrations.conftest import Ccc, wait_for
+from ccc_hookspecs.integrations.command_center.upkeep import TICKS
+from ccc_hookspecs.outcomes import Deferral, Facts, Proposal
+from ccc_hookspecs.signals import emit, retirement_deferred, retirement_proposed
+from tests.ccc_hookspecs.integrations.conftest import Ccc, end, wait_for
 
 
 def unlockable(ccc: Ccc, session_id: str) -> Path:
@@ -61,3 +64,38 @@ def test_a_text_whose_session_cannot_be_locked_waits_in_the_queue(ccc: Ccc) -> N
     ccc.tick()
     ccc.delivered(session_id, "second")
     assert ccc.row(session_id) is row
+
+
+def test_what_ended_by_itself_is_forgotten(ccc: Ccc) -> None:
+    """A CCC that runs for weeks keeps nothing of processes that are gone: no record, no deferral, no reason."""
+    facts = Facts(attribution="stale", attribution_reason="a terminal wrote", idleness="busy")
+    host, (living, _) = ccc.attachment.host, ccc.spawn()
+    for _ in range(3):
+        session_id, row = ccc.spawn()
+        headless = host.headless_for(session_id)
+        assert headless is not None
+        emit(retirement_deferred, "m", Deferral(headless=headless, mechanism="m", reason="busy", facts=facts, since=1.0))
+        emit(retirement_proposed, "m", Proposal(headless=headless, mechanism="m", reason="a terminal wrote", facts=facts))
+        end(row["pid"])
+        row["proc"].wait()
+    ccc.tick(TICKS)
+    assert len(list((host.state_dir / "spawns").iterdir())) == 1
+    assert (len(host.records._known), ccc.attachment.holds._deferred, host.reasons) == (1, {}, {})
+    assert host.headless_for(living) is not None
+    assert len(ccc.plugin.ticks) == 1
+
+
+def test_what_cannot_be_seen_to_stops_nothing(ccc: Ccc, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """What fails is logged, the rest is done, and the plugins get their tick."""
+    _, row = ccc.spawn()
+    end(row["pid"])
+    row["proc"].wait()
+
+    def fail(*_: object) -> None:
+        raise OSError("broken")
+
+    monkeypatch.setattr("ccc_hookspecs.integrations.command_center.records.SpawnRecords.write_late", fail)
+    ccc.tick(TICKS)
+    assert "OSError: broken" in caplog.text
+    assert list((ccc.attachment.host.state_dir / "spawns").iterdir()) == []
+    assert len(ccc.plugin.ticks) == 1
