@@ -1,0 +1,314 @@
+"""The guide to calling the hooks from one's own host: its code runs, loses no text, repeats none and keeps their order."""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from ccc_hookspecs import Decision, Deliver, Headless, Hold, Injection, Respawn, TerminalLaunch, hookimpl
+from ccc_hookspecs.errors import SessionLockTimeout
+from ccc_hookspecs.outcomes import Deferral, Facts, Kept, Respawned, Retirement, RetirementFailure
+from ccc_hookspecs.signals import emit, headless_kept, headless_respawned, headless_retired, retirement_deferred, retirement_failed
+from ccc_hookspecs.specs import Host
+from ccc_hookspecs.values import SentInput, Tick
+from tests.ccc_hookspecs.integrations.test_integration_docs import DOCS, blocks
+
+INTEGRATING = (DOCS / "integrating.md").read_text(encoding="utf-8")
+SESSION = "7713fc42-3b60-46cb-a3fb-0fcfcfc4e913"
+OTHER = "8813fc42-3b60-46cb-a3fb-0fcfcfc4e913"
+FACTS = Facts(attribution="stale", attribution_reason="a terminal wrote", idleness="idle")
+
+Answer: TypeAlias = Decision | Callable[[Host, Injection], Decision | None] | None
+
+
+def respawn(host: Host, injection: Injection, catch_up: str | None = None) -> Decision | None:
+    """As a mechanism does it: nobody but the process that was given something before is retired."""
+    if not injection.headless.sent:
+        return None
+    host.released(injection.headless)
+    event = Retirement(headless=injection.headless, mechanism="m", reason="stale", facts=FACTS, rung="released", seconds=0.1)
+    emit(headless_retired, "m", event)
+    return Respawn(reason="stale", catch_up=catch_up)
+
+
+class Guide:
+    """The code of the guide, with a plugin and with what it leaves to the host."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self.answer: Answer = None
+        self.asked: list[Injection] = []
+        self.launches: list[TerminalLaunch] = []
+        self.ticks = 0
+        self.written: list[tuple[int, list[str]]] = []
+        self.forgotten: list[Headless] = []
+        self.broken: set[str] = set()
+        self.pid = 100
+        self.names: dict[str, Any] = {
+            "state_dir": state_dir,
+            "forget_handles": self.forgotten.append,
+            "write": self._write,
+            "resume": self._resume,
+            "start_terminal": lambda session_id, cwd: self.written.append((0, [f"terminal {session_id}"])),
+        }
+        for source in blocks(INTEGRATING):
+            exec(compile(source, "integrating.md", "exec"), self.names)  # the guide's own code
+        self.host, self.queue = self.names["host"], self.names["queue"]
+        self.names["manager"].register(self, "guide")
+
+    @hookimpl
+    def pre_inject(self, ccc: Host, injection: Injection) -> Decision | None:
+        self.asked.append(injection)
+        return self.answer(ccc, injection) if callable(self.answer) else self.answer
+
+    @hookimpl
+    def on_terminal_launch(self, ccc: Host, launch: TerminalLaunch) -> None:
+        self.launches.append(launch)
+
+    @hookimpl
+    def on_tick(self, ccc: Host, tick: Tick) -> None:
+        self.ticks += 1
+
+    def send(self, text: str, session_id: str = SESSION) -> None:
+        self.names["send"](session_id, text)
+
+    def tick(self) -> None:
+        self.names["tick"](Tick(number=self.ticks + 1, monotonic=1.0, interval=5.0))
+
+    @property
+    def texts(self) -> list[str]:
+        return [given[-1] for _, given in self.written]
+
+    def waiting(self, session_id: str = SESSION) -> list[str]:
+        rows: list[tuple[str]] = self.queue.run("SELECT text FROM texts WHERE session_id = ? ORDER BY number", session_id)
+        return [text for (text,) in rows]
+
+    def _write(self, headless: Headless, message_id: str, line: bytes) -> None:
+        if "write" in self.broken:
+            raise BrokenPipeError("no reader")
+        message = json.loads(line)
+        assert message["uuid"] == message_id
+        self.written.append((headless.pid, [block["text"] for block in message["message"]["content"]]))
+        row = self.host.rows[headless.session_id]
+        self.host.rows[headless.session_id] = replace(row, sent=(*row.sent, SentInput(message_id=message_id)))
+
+    def _resume(self, session_id: str) -> Headless:
+        if "resume" in self.broken:
+            raise FileNotFoundError("claude")
+        self.pid += 1
+        found = self.host.rows[session_id] = Headless(session_id=session_id, pid=self.pid, start_time=float(self.pid), sent=())
+        return found
+
+
+@pytest.fixture
+def guide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Guide]:
+    """The guide's host, without the plugins that are installed here."""
+    monkeypatch.setenv("CCC_PLUGINS_BLOCK", "retire_stale.use_time,retire_stale.watcher,retire_stale.terminal_launch")
+    guide = Guide(tmp_path / "state")
+    yield guide
+    headless_retired.disconnect(guide.names["note_who"])
+    retirement_deferred.disconnect(guide.names["begin_wait"])
+    for signal in (headless_kept, headless_retired, retirement_failed):
+        signal.disconnect(guide.names["end_wait"])
+
+
+def test_the_host_of_the_guide_is_one(guide: Guide) -> None:
+    """What the guide offers to plugins is the protocol that they are promised."""
+    assert isinstance(guide.host, Host)
+    headless = guide.names["resume"](SESSION)
+    with guide.host.session_lock(SESSION, 0), guide.host.session_lock(SESSION, 0):
+        assert guide.host.headless_agents() == (headless,)
+    assert issubclass(SessionLockTimeout, TimeoutError)
+    assert guide.host.config_dir(headless) == Path.home() / ".claude"
+
+
+@pytest.mark.case("C75")
+def test_the_guide_obeys_each_answer(guide: Guide) -> None:
+    """A text goes to its process, waits and is asked about again under the same id, or goes to a fresh process after what that lacks."""
+    guide.answer = Deliver(catch_up="lacked")
+    guide.send("first")
+    guide.answer = Hold(reason="busy")
+    guide.send("second")
+    assert guide.written == [(101, ["lacked", "first"])]
+    guide.answer = lambda host, injection: respawn(host, injection, "lacked too")
+    guide.tick()
+    assert guide.written[1:] == [(102, ["lacked too", "second"])]
+    assert [one.pid for one in guide.forgotten] == [101]
+    assert guide.asked[1].message_id == guide.asked[2].message_id
+    assert uuid.UUID(guide.asked[1].message_id)
+    guide.answer = None
+    guide.send("third")
+    assert guide.written[2:] == [(102, ["third"])]
+
+
+@pytest.mark.case("C75")
+def test_the_guide_writes_a_held_text_once(guide: Guide) -> None:
+    """What was written leaves the queue, however many ticks there are."""
+    guide.answer = Hold(reason="busy")
+    guide.send("first")
+    guide.tick()
+    guide.answer = None
+    for _ in range(3):
+        guide.tick()
+    assert (guide.texts, guide.waiting()) == (["first"], [])
+
+
+@pytest.mark.case("C75")
+@pytest.mark.parametrize("step", ["resume", "write"])
+def test_the_guide_loses_no_text_when_a_step_fails(guide: Guide, step: str, caplog: pytest.LogCaptureFixture) -> None:
+    """It stays in the queue with what it is owed, the plugins get their ticks, and it is written when the step succeeds."""
+    guide.send("first")
+    guide.answer = lambda host, injection: respawn(host, injection, "lacked")
+    guide.broken.add(step)
+    guide.send("second")
+    guide.tick()
+    assert (guide.waiting(), guide.ticks) == (["second"], 1)
+    assert SESSION in caplog.text
+    guide.broken.clear()
+    guide.tick()
+    assert guide.written[1:] == [(guide.pid, ["lacked", "second"])]
+    assert guide.waiting() == []
+
+
+@contextmanager
+def locked(guide: Guide, session_id: str) -> Iterator[None]:
+    """The session's lock is in another thread's hands."""
+    taken, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with guide.host.session_lock(session_id, 5):
+            taken.set()
+            done.wait(20)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    taken.wait(20)
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+@pytest.mark.case("C89")
+def test_in_the_guide_one_locked_session_stops_no_other(guide: Guide) -> None:
+    """The plugins get their tick and the other session its text, without a wait for the lock."""
+    guide.answer = Hold(reason="busy")
+    guide.send("first")
+    guide.send("first of the other", OTHER)
+    guide.answer = None
+    with locked(guide, SESSION):
+        guide.tick()
+        assert (guide.ticks, guide.texts, guide.waiting()) == (1, ["first of the other"], ["first"])
+    guide.tick()
+    assert guide.texts == ["first of the other", "first"]
+
+
+@pytest.mark.case("C75")
+def test_in_the_guide_nothing_overtakes_a_held_text(guide: Guide) -> None:
+    """A new text goes behind it, and both go in order when the hold ends."""
+    guide.answer = lambda host, injection: Hold(reason="busy") if injection.text == "first" else None
+    guide.send("first")
+    guide.send("second")
+    assert (guide.texts, guide.waiting()) == ([], ["first", "second"])
+    guide.answer = None
+    guide.tick()
+    assert guide.texts == ["first", "second"]
+
+
+def test_in_the_guide_a_command_keeps_its_place_at_the_front(guide: Guide) -> None:
+    """What the process lacks goes before the next text that is none."""
+    guide.send("first")
+    guide.answer = lambda host, injection: respawn(host, injection, "lacked")
+    guide.send("/compact")
+    guide.answer = None
+    guide.send("third")
+    guide.send("fourth")
+    assert [given for _, given in guide.written[1:]] == [["/compact"], ["lacked", "third"], ["fourth"]]
+
+
+@pytest.mark.case("C59")
+def test_in_the_guide_a_process_is_released_whatever_was_noted_since(guide: Guide) -> None:
+    """A value from before the last input names the same process; one of another process with its pid does not."""
+    before = guide.names["resume"](SESSION)
+    guide.send("first")
+    assert guide.host.rows[SESSION] != before
+    guide.host.released(replace(before, start_time=1.0))
+    assert SESSION in guide.host.rows
+    guide.host.released(before)
+    assert guide.host.rows == {}
+    guide.host.released(before)
+    assert len(guide.forgotten) == 1
+
+
+def test_the_guide_says_who_took_over(guide: Guide) -> None:
+    """In the name of the mechanism that retired the process, and in the host's own when none did."""
+    heard: list[tuple[str, Respawned]] = []
+
+    def receive(mechanism: str, event: Respawned) -> None:
+        heard.append((mechanism, event))
+
+    with headless_respawned.connected_to(receive):
+        guide.send("first")
+        guide.answer = respawn
+        guide.send("second")
+
+        def found_gone(host: Host, injection: Injection) -> Decision:
+            host.released(injection.headless)
+            return Respawn(reason="it had exited")
+
+        guide.answer = found_gone
+        guide.send("third")
+    (first, event), (second, _) = heard
+    assert (first, second) == ("m", "my-host")
+    assert (event.retired.pid, event.headless.pid, event.reason) == (101, 102, "stale")
+    assert event.message_id == guide.asked[1].message_id
+
+
+def test_the_queue_of_the_guide_survives(guide: Guide, tmp_path: Path) -> None:
+    """What waits and what is owed are found again by a host that starts anew, also a text that cannot be stored as it is."""
+    guide.answer = Hold(reason="busy")
+    guide.send("half \ud83d of it")
+    guide.queue.owe(SESSION, "lacked")
+    again = Guide(tmp_path / "state")
+    again.tick()
+    assert again.written == [(101, ["lacked", "half \ufffd of it"])]
+
+
+def test_the_guide_announces_a_terminal(guide: Guide, tmp_path: Path) -> None:
+    """The plugins know of it before it starts."""
+    guide.names["open_terminal"](SESSION, tmp_path)
+    assert [one.session_id for one in guide.launches] == [SESSION]
+    assert guide.written == [(0, [f"terminal {SESSION}"])]
+
+
+@pytest.mark.case("C84")
+@pytest.mark.parametrize("over", ["kept", "retired", "failed"])
+def test_in_the_guide_a_deferred_process_is_not_ended(guide: Guide, over: str) -> None:
+    """Until the very mechanism that waits for it says that it does no more; and not while a text is held for it."""
+    guide.send("first")
+    headless, may_end = guide.host.rows[SESSION], guide.names["may_end"]
+    assert may_end(headless)
+    for mechanism in ("m", "another"):
+        emit(retirement_deferred, mechanism, Deferral(headless=headless, mechanism=mechanism, reason="busy", facts=FACTS, since=1.0))
+    for mechanism in ("m", "another"):
+        assert not may_end(headless)
+        if over == "kept":
+            emit(headless_kept, mechanism, Kept(headless=headless, mechanism=mechanism, reason="the terminal has closed"))
+        elif over == "failed":
+            failure = RetirementFailure(headless=headless, mechanism=mechanism, reason="did not exit", rung="kill")
+            emit(retirement_failed, mechanism, failure)
+        else:
+            retired = Retirement(headless=headless, mechanism=mechanism, reason="x", facts=FACTS, rung="released", seconds=0.1)
+            emit(headless_retired, mechanism, retired)
+    assert may_end(headless)
+    guide.answer = Hold(reason="busy")
+    guide.send("second")
+    assert not may_end(guide.host.rows[SESSION])
