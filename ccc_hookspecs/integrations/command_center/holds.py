@@ -42,11 +42,12 @@ class Holds:
         """Note a hold. Returns it when it is new or waits for something else than before, None when nothing changed."""
         with self._lock:
             known = self._held.get(headless.pid)
-            if known is not None and (known.hold.reason, known.hold.signs) == (hold.reason, hold.signs):
+            if known is not None and known.entry is entry and (known.hold.reason, known.hold.signs) == (hold.reason, hold.signs):
                 return None
             held = Held(entry=entry, headless=headless, text=text, message_id=message_id, hold=hold, since=time.time(), turn=turn)
-            # One that only waited behind the others is not what is waited for first.
-            self._held[headless.pid] = held if known is None or known.turn else replace(known, hold=hold)
+            # One that only waited behind the others is not what is waited for first, and one for an earlier process of that pid is over.
+            anew = known is None or known.turn or known.entry is not entry
+            self._held[headless.pid] = held if known is None or anew else replace(known, hold=hold)
             return self._held[headless.pid]
 
     def end(self, pid: int) -> Held | None:

@@ -19,7 +19,7 @@ from ccc_hookspecs.signals import (
     retirement_proposed,
 )
 from ccc_hookspecs.specs import Host
-from ccc_hookspecs.values import Decision, Deliver, Headless, Injection, Respawn
+from ccc_hookspecs.values import Decision, Deliver, Headless, Hold, Injection, Respawn
 from tests.ccc_hookspecs.integrations.conftest import Ccc, end, wait_for
 
 FACTS = Facts(attribution="stale", attribution_reason="a terminal wrote", idleness="busy", signs=("a background task",))
@@ -58,6 +58,17 @@ def test_a_text_that_waits_behind_others_costs_no_process(ccc: Ccc) -> None:
     ccc.tick()
     ccc.delivered(session_id, "third")
     assert ccc.row(session_id) is row
+
+
+@pytest.mark.case("C59")
+def test_a_hold_on_an_earlier_process_with_that_pid_is_none_on_this(ccc: Ccc) -> None:
+    """A text for the process that has the pid now keeps it from being ended, whatever was held before."""
+    session_id, row = ccc.spawn()
+    wait_for(lambda: not ccc.server._headless_turn_in_progress(row))
+    headless = headless_of(ccc, session_id)
+    for entry in ({**row}, row):
+        ccc.attachment.holds.hold(entry, headless, "second", "0b66f575-6a40-4785-b5a5-0581958b7040", Hold(reason="stale and busy"))
+    assert ccc.server._headless_turn_in_progress(row)
 
 
 def test_a_text_that_waits_behind_a_held_one_hides_no_reason(ccc: Ccc) -> None:
