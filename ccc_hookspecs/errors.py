@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ccc_hookspecs.failures import shown
+
 
 class CccError(Exception):
     """Base of every error that `ccc_hookspecs` raises on purpose."""
@@ -16,7 +18,7 @@ class InvalidValueError(CccError, ValueError):
     """
 
     def __init__(self, type_name: str, field: str, value: object, expected: str) -> None:
-        super().__init__(f"{type_name}.{field} is {value!r}, expected {expected}")
+        super().__init__(f"{type_name}.{field} is {shown(value)}, expected {expected}")
         self.type_name = type_name
         self.field = field
         self.value = value

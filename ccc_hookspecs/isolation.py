@@ -22,6 +22,7 @@ import pluggy
 
 from ccc_hookspecs import specs
 from ccc_hookspecs.errors import PluginLoadError
+from ccc_hookspecs.failures import meant_for_host, said, shown, traceable
 from ccc_hookspecs.outcomes import PluginFailure
 from ccc_hookspecs.signals import emit, plugin_failed
 from ccc_hookspecs.specs import PROJECT, Host, hookimpl, hookspec
@@ -174,7 +175,9 @@ def _ask(one: Solo, hook: str, arguments: Mapping[str, object], trace: Trace | N
     started = time.perf_counter()
     try:
         answer = _answer(hook, one.hooks[hook](proceed=proceed, **arguments))
-    except Exception as error:  # noqa: BLE001 - a plugin may raise anything, and the others must still be called
+    except BaseException as error:
+        if meant_for_host(error):
+            raise
         report(one.name, hook, error)
         answer = _FAILED
     seconds = time.perf_counter() - started
@@ -196,10 +199,11 @@ def _answer(hook: str, given: object) -> object:
 def _shown(hook: str, answer: object) -> str:
     if answer is _FAILED:
         return "failed"
-    return repr(answer) if hook == "pre_inject" else "done"
+    return shown(answer) if hook == "pre_inject" else "done"
 
 
 def report(plugin: str, where: str, error: BaseException) -> None:
     """Log one plugin's failure with its traceback and send it as `plugin_failed`. `where` is the hook's name, or `load`."""
-    log.error("plugin %s failed in %s", plugin, where, exc_info=error, extra={"ccc_mechanism": plugin})
-    emit(plugin_failed, plugin, PluginFailure(plugin=plugin, where=where, error=f"{type(error).__name__}: {error}"))
+    words = said(error)
+    log.error("plugin %s failed in %s: %s", plugin, where, words, exc_info=traceable(error), extra={"ccc_mechanism": plugin})
+    emit(plugin_failed, plugin, PluginFailure(plugin=plugin, where=where, error=words))

@@ -21,6 +21,7 @@ from typing import Final
 from ccc_hookspecs.config import BLOCK_VARIABLE, Config, EffectiveSetting, PluginSettings, load_config, table_of
 from ccc_hookspecs.discovery import BY_HAND, GROUP, Entry, PluginState, PluginStatus, entry_points
 from ccc_hookspecs.errors import ConfigError, PluginLoadError
+from ccc_hookspecs.failures import meant_for_host, said, text_of
 from ccc_hookspecs.isolation import HOOKS, Chain, Trace, chains, report, run, solo
 from ccc_hookspecs.settings import nearest
 from ccc_hookspecs.specs import Host
@@ -188,10 +189,12 @@ class PluginManager:
             entry.state, entry.reason = "active", None
             self._chains = self._chained()
         except ConfigError as error:
-            entry.state, entry.reason = "broken", str(error)
+            entry.state, entry.reason = "broken", text_of(error)
             raise
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a broken plugin, whatever it raises, must not stop the others
-            entry.state, entry.reason = "broken", " ".join(f"{type(error).__name__}: {error}".split())
+        except BaseException as error:
+            if meant_for_host(error) and not isinstance(error, SystemExit):
+                raise
+            entry.state, entry.reason = "broken", " ".join(said(error).split())
             report(entry.name, "load", error)
 
     def _prepare(self, entry: Entry) -> bool:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from ccc_hookspecs.errors import ConfigError
+from ccc_hookspecs.failures import shown, text_of
 
 T = TypeVar("T")
 
@@ -118,7 +119,7 @@ class PluginSettings:
             built = schema(**values)
         except ValueError as error:
             sources = ", ".join(sorted(set(self.sources.values())))
-            raise ConfigError(f"{sources}: [{self.table}]: {error}", source=sources, key=self.table) from error
+            raise ConfigError(f"{sources}: [{self.table}]: {text_of(error)}", source=sources, key=self.table) from error
         if schema not in self._schemas:
             self._schemas.append(schema)
         return built
@@ -179,7 +180,7 @@ def bad_value(key: str, given: Given, expected: str) -> ConfigError:
 
 def _said(key: str, given: Given) -> str:
     where = "" if given.source == key else f"{given.source}: "
-    return f"{where}{key} = {given.value!r}"
+    return f"{where}{key} = {shown(given.value)}"
 
 
 def _convert(hint: object, given: Given) -> tuple[object, bool, str]:

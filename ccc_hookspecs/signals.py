@@ -16,6 +16,7 @@ from typing import Any
 
 from blinker import NamedSignal, Namespace
 
+from ccc_hookspecs.failures import meant_for_host, name_of, said, traceable
 from ccc_hookspecs.outcomes import PluginFailure, Veto
 
 log = logging.getLogger(__name__)
@@ -62,7 +63,7 @@ def emit(signal: NamedSignal, sender: str, event: object) -> tuple[Veto, ...]:
     """Send `event` to every receiver of `signal`, each on its own; returns the vetoes that receivers answered.
 
     A receiver that raises is logged with its name and traceback, sent as `plugin_failed` with its name as the sender, and
-    the next one is still called. A muted signal is not sent. Never raises.
+    the next one is still called. A muted signal is not sent. Raises nothing but what interrupts the host (`meant_for_host`).
     """
     if signal.is_muted:
         return ()
@@ -79,9 +80,15 @@ def _call(receiver: Any, signal: NamedSignal, sender: str, event: object) -> obj
         if inspect.iscoroutinefunction(receiver):
             raise TypeError("a coroutine function cannot be a receiver: it is called and not awaited")
         return receiver(sender, event=event)
-    except Exception as error:
-        name = getattr(receiver, "__qualname__", type(receiver).__name__)
-        log.exception("receiver %s of signal %s raised on %s", name, signal.name, type(event).__name__)
-        if signal is not plugin_failed:
-            emit(plugin_failed, name, PluginFailure(plugin=name, where=signal.name, error=f"{type(error).__name__}: {error}"))
+    except BaseException as error:
+        if meant_for_host(error):
+            raise
+        _report(receiver, signal, event, error)
         return None
+
+
+def _report(receiver: object, signal: NamedSignal, event: object, error: BaseException) -> None:
+    name, words = name_of(receiver), said(error)
+    log.error("receiver %s of signal %s raised on %s: %s", name, signal.name, type(event).__name__, words, exc_info=traceable(error))
+    if signal is not plugin_failed:
+        emit(plugin_failed, name, PluginFailure(plugin=name, where=signal.name, error=words))

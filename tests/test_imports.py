@@ -17,22 +17,24 @@ SOURCES = sorted([*(ROOT / "ccc_hookspecs").rglob("*.py"), *(ROOT / "ccc_plugins
 
 ALLOWED: dict[str, tuple[str, ...]] = {
     # Leaves: they know nothing of ours.
-    "ccc_hookspecs.errors": (),
+    "ccc_hookspecs.failures": (),
     "ccc_hookspecs.processes": (),
     "ccc_hookspecs.private_sqlite": (),
     # The contract, from the values outwards.
+    "ccc_hookspecs.errors": ("ccc_hookspecs.failures",),
     "ccc_hookspecs.checks": ("ccc_hookspecs.errors",),
     "ccc_hookspecs.values": ("ccc_hookspecs.checks", "ccc_hookspecs.errors"),
     "ccc_hookspecs.outcomes": ("ccc_hookspecs.checks", "ccc_hookspecs.values"),
     "ccc_hookspecs.specs": ("ccc_hookspecs.values",),
-    "ccc_hookspecs.signals": ("ccc_hookspecs.outcomes",),
+    "ccc_hookspecs.signals": ("ccc_hookspecs.failures", "ccc_hookspecs.outcomes"),
     "ccc_hookspecs": ("ccc_hookspecs.outcomes", "ccc_hookspecs.specs", "ccc_hookspecs.values"),
-    "ccc_hookspecs.settings": ("ccc_hookspecs.errors",),
+    "ccc_hookspecs.settings": ("ccc_hookspecs.errors", "ccc_hookspecs.failures"),
     "ccc_hookspecs.config": ("ccc_hookspecs.errors", "ccc_hookspecs.settings"),
-    "ccc_hookspecs.ticker": ("ccc_hookspecs.values",),
+    "ccc_hookspecs.ticker": ("ccc_hookspecs.failures", "ccc_hookspecs.values"),
     "ccc_hookspecs.isolation": (
         "ccc_hookspecs",
         "ccc_hookspecs.errors",
+        "ccc_hookspecs.failures",
         "ccc_hookspecs.outcomes",
         "ccc_hookspecs.s[ip]*",
         "ccc_hookspecs.values",
@@ -42,6 +44,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "ccc_hookspecs.config",
         "ccc_hookspecs.discovery",
         "ccc_hookspecs.errors",
+        "ccc_hookspecs.failures",
         "ccc_hookspecs.isolation",
         "ccc_hookspecs.s[ep]*",
         "ccc_hookspecs.values",

@@ -12,6 +12,7 @@ from typing import Concatenate, ParamSpec
 import click
 
 from ccc_hookspecs.errors import CccError, ConfigError, PluginLoadError, SessionLockTimeout
+from ccc_hookspecs.failures import said
 from ccc_hookspecs.host.errors import ExitCode, HostError
 from ccc_hookspecs.host.host import EmbeddedHost
 from ccc_hookspecs.host.output import Output
@@ -89,5 +90,5 @@ def _guarded(output: Output, act: Callable[[], ExitCode]) -> int:
     except Exception as error:
         # The last resort: whatever it is, what was kept stays kept, and a line says so.
         log.debug("unexpected", exc_info=error)
-        output.error(f"unexpected {type(error).__name__}: {error}; what was kept stays kept, `ccc-host -v` shows where it happened")
+        output.error(f"unexpected {said(error)}; what was kept stays kept, `ccc-host -v` shows where it happened")
         return ExitCode.FAILED

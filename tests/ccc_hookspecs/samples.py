@@ -78,6 +78,16 @@ def states(manager: PluginManager) -> dict[str, str]:
     return {status.name: status.state for status in manager.plugins() if status.name not in OURS}
 
 
+class Unspeakable(Exception):
+    """An exception that breaks whoever tells of it: its text and its notes are attributes that nobody set."""
+
+    def __str__(self) -> str:
+        return str(self.detail)
+
+    def __getattr__(self, name: str) -> object:
+        raise RuntimeError(f"{name} was never set")
+
+
 class Answering:
     """A plugin that answers `answer` and counts its calls."""
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ccc_hookspecs import Decision, Deliver, Hold, Host, Injection, Respawn, TerminalLaunch, Tick, hookimpl, isolation, specs
 from ccc_hookspecs.manager import PluginManager
 from ccc_hookspecs.outcomes import PluginFailure
-from tests.ccc_hookspecs.samples import HOST, INJECTION, LAUNCH, TEXT, TICK
+from tests.ccc_hookspecs.samples import HOST, INJECTION, LAUNCH, TEXT, TICK, Unspeakable
 
 
 class Recorder:
@@ -137,6 +137,15 @@ def test_a_raising_plugin_silences_no_other(hook: str, failures: list[tuple[str,
     assert "Traceback" in caplog.text
 
 
+@pytest.mark.parametrize("hook", isolation.HOOKS)
+def test_an_exception_that_cannot_be_told_silences_no_other(hook: str, failures: list[tuple[str, PluginFailure]]) -> None:
+    """A failure whose own text raises is reported by its type, and the next plugin is called."""
+    calls: list[tuple[object, ...]] = []
+    call(manager_of(Recorder(calls), Recorder(calls, Unspeakable())), hook)
+    assert len(calls) == 2
+    assert failures == [("plugin.number1", PluginFailure(plugin="plugin.number1", where=hook, error="Unspeakable"))]
+
+
 @pytest.mark.parametrize("answer", ["deliver", True, 0, object(), Hold], ids=["text", "bool", "number", "object", "class"])
 def test_an_answer_that_is_no_decision_is_a_failure(answer: object, failures: list[tuple[str, PluginFailure]]) -> None:
     """It counts as no answer, the next plugin is asked, and the report names the type but not the value."""
@@ -147,10 +156,22 @@ def test_an_answer_that_is_no_decision_is_a_failure(answer: object, failures: li
 
 
 def test_an_interrupt_of_the_host_is_not_a_plugins_failure() -> None:
-    """KeyboardInterrupt and SystemExit raised during a hook call reach the host, which they were meant for."""
+    """KeyboardInterrupt and SystemExit raised during a hook call on the main thread reach the host, which they were meant for."""
     for error in (KeyboardInterrupt(), SystemExit(1)):
         with pytest.raises(type(error)):
             manager_of(Recorder(answer=error)).on_tick(HOST, TICK)
+
+
+@pytest.mark.parametrize("hook", isolation.HOOKS)
+def test_an_exit_off_the_main_thread_is_the_plugins_own(hook: str, failures: list[tuple[str, PluginFailure]]) -> None:
+    """A plugin that exits on the ticker's or an injecting thread has failed, and the next one is called."""
+    calls: list[tuple[object, ...]] = []
+    manager = manager_of(Recorder(calls), Recorder(calls, SystemExit(2)))
+    thread = threading.Thread(target=call, args=(manager, hook))
+    thread.start()
+    thread.join()
+    assert len(calls) == 2
+    assert [event.error for _, event in failures] == ["SystemExit: 2"]
 
 
 def test_a_slow_plugin_is_logged_and_waited_for(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:

@@ -26,6 +26,7 @@ from tests.ccc_hookspecs.samples import (
     TICK,
     Answering,
     Site,
+    Unspeakable,
     config,
     states,
 )
@@ -86,6 +87,18 @@ def test_any_other_error_of_configure_breaks_that_plugin_alone(site: Site, failu
     assert {status.name: status.reason for status in manager.plugins()}["a.wrong"] == "OSError: disk full"
     assert failures == [("a.wrong", PluginFailure(plugin="a.wrong", where="load", error="OSError: disk\nfull"))]
     assert manager.pre_inject(HOST, INJECTION) == Hold(reason="good_four")
+
+
+@pytest.mark.parametrize("kind", [Unspeakable, SystemExit])
+def test_whatever_configure_raises_the_host_goes_on(kind: type[BaseException]) -> None:
+    """An error that cannot be told, or an exit, breaks the plugin alone, and its type is the reason."""
+
+    class Bad(Listener):
+        def configure(self, settings: PluginSettings) -> None:
+            raise kind
+
+    status = PluginManager().register(Bad(), "a.bad")
+    assert (status.state, status.reason) == ("broken", kind.__name__)
 
 
 def test_a_broken_plugin_can_be_tried_again(site: Site) -> None:

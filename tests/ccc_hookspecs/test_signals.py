@@ -17,6 +17,7 @@ from blinker import NamedSignal
 from ccc_hookspecs import signals
 from ccc_hookspecs.outcomes import PluginFailure, Veto
 from ccc_hookspecs.signals import emit, headless_retired, plugin_failed, retirement_proposed
+from tests.ccc_hookspecs.samples import Unspeakable
 
 SENDER = "retire_stale.watcher"
 NAMES = {
@@ -108,6 +109,27 @@ def test_a_failing_receiver_is_itself_reported() -> None:
     emit(headless_retired, SENDER, 1)
     name = broken.__qualname__
     assert failures.heard == [(name, PluginFailure(plugin=name, where="headless_retired", error="OSError: disk"))]
+
+
+@pytest.mark.case("C95")
+def test_a_receiver_whose_error_cannot_be_told_stops_no_other() -> None:
+    """An exception whose own text raises is reported by its type; so is an exit on another thread than the main one."""
+    heard, failures = Log(), Log()
+    plugin_failed.connect(failures.receive)
+
+    def unspeakable(mechanism: str, event: object) -> None:
+        raise Unspeakable
+
+    def exits(mechanism: str, event: object) -> None:
+        raise SystemExit(2)
+
+    for receiver in (unspeakable, exits, heard.receive):
+        headless_retired.connect(receiver)
+    thread = threading.Thread(target=emit, args=(headless_retired, SENDER, 1))
+    thread.start()
+    thread.join()
+    assert heard.heard == [(SENDER, 1)]
+    assert {event.error for _, event in failures.heard if isinstance(event, PluginFailure)} == {"Unspeakable", "SystemExit: 2"}
 
 
 def test_vetoes_come_back() -> None:

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from ccc_hookspecs.errors import CccError
+from ccc_hookspecs.failures import said, traceable
 from ccc_hookspecs.integrations.command_center.names import is_command_center
 from ccc_hookspecs.integrations.command_center.patches import Function, Patches
 
@@ -49,8 +50,8 @@ def attach_or_say(server: ModuleType | None) -> None:
         print(f"ccc-retire-stale: {error}", file=sys.stderr, flush=True)
     except Exception as error:
         # CCC must start, whatever is wrong with the plugins or with what they need.
-        log.exception("attaching failed")
-        print(f"ccc-retire-stale: the plugins are not attached: {error!r}. CCC runs on.", file=sys.stderr, flush=True)
+        log.error("attaching failed", exc_info=traceable(error))
+        print(f"ccc-retire-stale: the plugins are not attached: {said(error)}. CCC runs on.", file=sys.stderr, flush=True)
 
 
 class ServerFinder(importlib.abc.MetaPathFinder):
