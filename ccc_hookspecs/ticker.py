@@ -17,6 +17,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Final
 
+from ccc_hookspecs.failures import said, shown, traceable
 from ccc_hookspecs.values import Tick
 
 log = logging.getLogger(__name__)
@@ -43,15 +44,18 @@ class Ticker:
 
     The beats lie on a grid that starts at `start()`, so that neither the length of a tick nor `wake()` moves them; the
     first comes one interval after the start. A tick that outlasts its interval is logged, the beats it covered are left
-    out, and the next one comes on the grid. A tick that raises is logged, and the next one still comes. There are never
-    two ticks at once, also not after a `stop` that ran out of time and a new `start`.
+    out, and the next one comes on the grid. A tick that raises, be it an exit, is logged, and the next one still comes.
+    There are never two ticks at once, also not after a `stop` that ran out of time and a new `start`.
+
+    `interval`: seconds above 0 (a host takes the 5 to 10 of `TickerSettings`); raises `ValueError` for anything else.
 
     After a fork the ticker runs on in the parent; in the child it is stopped, and may be started there.
     """
 
     def __init__(self, callback: Callable[[Tick], object], interval: float = DEFAULT_INTERVAL, *, name: str = "ccc-ticker") -> None:
-        if not interval > 0:
-            raise ValueError(f"Ticker interval is {interval!r}, expected seconds above 0")
+        # Past TIMEOUT_MAX, infinity among it, the thread could not wait.
+        if isinstance(interval, bool) or not isinstance(interval, int | float) or not 0 < interval <= threading.TIMEOUT_MAX:
+            raise ValueError(f"Ticker interval is {shown(interval)}, expected seconds above 0 and up to {threading.TIMEOUT_MAX:g}")
         self.callback = callback
         self.interval = interval
         self.name = name
@@ -128,9 +132,11 @@ class Ticker:
         started = time.monotonic()
         try:
             self.callback(Tick(number=self._number, monotonic=started, interval=self.interval))
-        except Exception:
-            # Whatever one tick raises, the next one must come.
-            log.exception("tick %d raised", self._number)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            # Whatever one tick raises, the next one must come: an exit would end this thread alone, and without a word.
+            log.error("tick %d raised: %s", self._number, said(error), exc_info=traceable(error))
         seconds = time.monotonic() - started
         if seconds > self.interval:
             log.warning("tick %d took %.1f s, more than its interval of %g s", self._number, seconds, self.interval)

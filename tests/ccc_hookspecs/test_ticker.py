@@ -14,6 +14,7 @@ import pytest
 from ccc_hookspecs.config import TickerSettings
 from ccc_hookspecs.ticker import DEFAULT_INTERVAL, Ticker
 from ccc_hookspecs.values import Tick
+from tests.ccc_hookspecs.samples import Unspeakable
 
 LONG = 60.0
 """An interval that no test lives to see: only `wake` makes a tick."""
@@ -52,9 +53,9 @@ def test_the_default_is_five_seconds_and_the_setting_allows_five_to_ten() -> Non
     assert Ticker(print).interval == DEFAULT_INTERVAL == TickerSettings().interval == 5.0
 
 
-@pytest.mark.parametrize("interval", [0, -1, float("nan")])
-def test_an_interval_must_be_above_zero(interval: float) -> None:
-    """A ticker that would spin is refused where it is made."""
+@pytest.mark.parametrize("interval", [0, -1, float("nan"), float("inf"), 1e300, True, "5"])
+def test_an_interval_is_seconds_that_can_be_waited_for(interval: float) -> None:
+    """A ticker that would spin, or whose thread could not wait so long, is refused where it is made."""
     with pytest.raises(ValueError, match="expected seconds above 0"):
         Ticker(print, interval)
 
@@ -102,18 +103,22 @@ def test_a_slow_tick_is_logged_and_covers_beats_instead_of_piling_them_up(caplog
     assert ticks.seen[3].monotonic - released >= 0.04
 
 
-def test_a_raising_tick_is_logged_and_the_next_one_still_comes(caplog: pytest.LogCaptureFixture) -> None:
-    """Whatever a tick raises, the thread lives on."""
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [(OSError("disk"), "OSError: disk"), (SystemExit(2), "SystemExit: 2"), (Unspeakable(), "Unspeakable")],
+    ids=["an error", "an exit", "untold"],
+)
+def test_a_raising_tick_is_logged_and_the_next_one_still_comes(error: BaseException, told: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever a tick raises, an exit and an error that cannot be told among it, the thread lives on."""
     seen: list[int] = []
 
     def bad(tick: Tick) -> None:
         seen.append(tick.number)
-        raise OSError("disk")
+        raise error
 
     with caplog.at_level(logging.ERROR, "ccc_hookspecs.ticker"), Ticker(bad, 0.01):
         wait_for(lambda: len(seen) >= 3)
-    assert "tick 1 raised" in caplog.text
-    assert "OSError: disk" in caplog.text
+    assert f"tick 1 raised: {told}" in caplog.text
 
 
 def test_waking_makes_one_tick_now() -> None:
