@@ -148,7 +148,7 @@ class Respawned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginFailure:
-    """One plugin's hook call or one subscriber raised. `where` is the hook's or signal's name."""
+    """One plugin or one subscriber failed. `where`: the hook's or signal's name, or `load`. `error`: what it raised, in words."""
 
     plugin: str
     where: str

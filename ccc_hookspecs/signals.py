@@ -26,7 +26,8 @@ namespace = Namespace()
 retirement_proposed = namespace.signal(
     "retirement_proposed",
     doc="A headless is about to be retired; `event` is a Proposal. Sent with the session's lock held, before anything is "
-    "signalled. A receiver may return Veto(reason=...): then the process is kept.",
+    "signalled. A receiver may return Veto(reason=...): then the process is kept. Anything else but None counts as a veto too, "
+    "and is reported.",
 )
 headless_retired = namespace.signal(
     "headless_retired", doc="A headless was retired and its exit is confirmed; `event` is a Retirement. Sent once for a process."
@@ -55,7 +56,7 @@ headless_respawned = namespace.signal(
 )
 plugin_failed = namespace.signal(
     "plugin_failed",
-    doc="A plugin's hook call raised, or a plugin could not be loaded; `event` is a PluginFailure. The sender is the plugin's name.",
+    doc="A plugin's hook call or a receiver failed, or a plugin could not be loaded; `event` is a PluginFailure. The sender is its name.",
 )
 
 
@@ -63,32 +64,50 @@ def emit(signal: NamedSignal, sender: str, event: object) -> tuple[Veto, ...]:
     """Send `event` to every receiver of `signal`, each on its own; returns the vetoes that receivers answered.
 
     A receiver that raises is logged with its name and traceback, sent as `plugin_failed` with its name as the sender, and
-    the next one is still called. A muted signal is not sent. Raises nothing but what interrupts the host (`meant_for_host`).
+    the next one is still called. So is one that would have to be awaited, and one that answers `retirement_proposed` with
+    anything but None or a `Veto`; to that signal such an answer counts as a veto, whose reason says so. What else a receiver
+    returns is ignored. A muted signal is not sent. Raises nothing but what interrupts the host (`meant_for_host`).
     """
     if signal.is_muted:
         return ()
-    vetoes: list[Veto] = []
-    for receiver in list(signal.receivers_for(sender)):
-        answer = _call(receiver, signal, sender, event)
-        if isinstance(answer, Veto):
-            vetoes.append(answer)
-    return tuple(vetoes)
+    answers = [_ask(receiver, signal, sender, event) for receiver in list(signal.receivers_for(sender))]
+    return tuple(answer for answer in answers if answer is not None)
 
 
-def _call(receiver: Any, signal: NamedSignal, sender: str, event: object) -> object:
+def _ask(receiver: Any, signal: NamedSignal, sender: str, event: object) -> Veto | None:
     try:
-        if inspect.iscoroutinefunction(receiver):
-            raise TypeError("a coroutine function cannot be a receiver: it is called and not awaited")
-        return receiver(sender, event=event)
+        awaited = inspect.iscoroutinefunction(receiver)
+        answer = None if awaited else receiver(sender, event=event)
+        if isinstance(answer, Veto):
+            return answer
+        wrong = _wrong(answer, signal, awaited=awaited)
     except BaseException as error:
         if meant_for_host(error):
             raise
         _report(receiver, signal, event, error)
         return None
+    if wrong is None:
+        return None
+    _report(receiver, signal, event, TypeError(wrong))
+    # It may have meant to keep the process, and what is not known never ends one.
+    return Veto(reason=f"{name_of(receiver)} {wrong}") if signal is retirement_proposed else None
+
+
+def _wrong(answer: object, signal: NamedSignal, *, awaited: bool) -> str | None:
+    """What is wrong with an answer that is no `Veto`, None when nothing is."""
+    if inspect.iscoroutine(answer):
+        answer.close()
+        awaited = True
+    if awaited:
+        return "would have to be awaited; receivers are called and not awaited"
+    if answer is None or signal is not retirement_proposed:
+        return None
+    kind = f"the class {answer.__name__}" if isinstance(answer, type) else type(answer).__name__
+    return f"answered {kind}, expected Veto(reason=...) or None"
 
 
 def _report(receiver: object, signal: NamedSignal, event: object, error: BaseException) -> None:
     name, words = name_of(receiver), said(error)
-    log.error("receiver %s of signal %s raised on %s: %s", name, signal.name, type(event).__name__, words, exc_info=traceable(error))
+    log.error("receiver %s of signal %s failed on %s: %s", name, signal.name, type(event).__name__, words, exc_info=traceable(error))
     if signal is not plugin_failed:
         emit(plugin_failed, name, PluginFailure(plugin=name, where=signal.name, error=words))

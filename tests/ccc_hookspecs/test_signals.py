@@ -133,11 +133,51 @@ def test_a_receiver_whose_error_cannot_be_told_stops_no_other() -> None:
 
 
 def test_vetoes_come_back() -> None:
-    """Every `Veto` that a receiver answers is returned, and no other answer is."""
+    """Every `Veto` that a receiver answers is returned."""
     one, two = Log(Veto(reason="one")), Log(Veto(reason="two"))
-    for receiver in (one.receive, two.receive, Log("no veto").receive, Log().receive):
+    for receiver in (one.receive, two.receive, Log().receive):
         retirement_proposed.connect(receiver, weak=False)
     assert {veto.reason for veto in emit(retirement_proposed, SENDER, None)} == {"one", "two"}
+
+
+async def later(mechanism: str, event: object) -> Veto:
+    raise AssertionError("never awaited")
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (Veto, "answered the class Veto, expected Veto(reason=...) or None"),
+        ("a demo is running", "answered str, expected Veto(reason=...) or None"),
+        ({"reason": "a demo is running"}, "answered dict, expected Veto(reason=...) or None"),
+        (True, "answered bool, expected Veto(reason=...) or None"),
+        (False, "answered bool, expected Veto(reason=...) or None"),
+        (later, "would have to be awaited; receivers are called and not awaited"),
+    ],
+    ids=["class", "text", "dict", "true", "false", "coroutine"],
+)
+def test_a_veto_of_the_wrong_form_keeps_the_process_and_is_reported(answer: object, told: str) -> None:
+    """What answers a proposal with neither None nor a `Veto` may have meant one: it counts as one, and as a failure of its receiver."""
+    failures = Log()
+    plugin_failed.connect(failures.receive)
+
+    def guard(mechanism: str, event: object) -> object:
+        return later(mechanism, event) if answer is later else answer
+
+    with retirement_proposed.connected_to(guard):
+        (veto,) = emit(retirement_proposed, SENDER, None)
+    name = guard.__qualname__
+    assert veto.reason == f"{name} {told}"
+    assert failures.heard == [(name, PluginFailure(plugin=name, where="retirement_proposed", error=f"TypeError: {told}"))]
+
+
+def test_other_answers_to_other_signals_are_ignored() -> None:
+    """A lambda that returns something is no failure of a receiver where nobody asked anything."""
+    failures = Log()
+    plugin_failed.connect(failures.receive)
+    with headless_retired.connected_to(lambda mechanism, event: True):
+        assert emit(headless_retired, SENDER, 1) == ()
+    assert failures.heard == []
 
 
 def test_a_muted_signal_is_silent() -> None:
@@ -149,15 +189,14 @@ def test_a_muted_signal_is_silent() -> None:
     assert heard.heard == []
 
 
-def test_a_coroutine_function_is_a_failure(caplog: pytest.LogCaptureFixture) -> None:
-    """A receiver that would have to be awaited is reported, and is not started to be forgotten."""
-
-    async def later(mechanism: str, event: object) -> None:
-        raise AssertionError("never awaited")
-
-    headless_retired.connect(later)
-    assert emit(headless_retired, SENDER, 1) == ()
-    assert "later" in caplog.text
+@pytest.mark.parametrize("receiver", [later, lambda mechanism, event: later(mechanism, event)], ids=["function", "lambda"])
+def test_a_receiver_that_would_have_to_be_awaited_is_a_failure(receiver: Callable[..., Any], caplog: pytest.LogCaptureFixture) -> None:
+    """It is reported and leaves no coroutine that nobody awaits; a proposal counts it as a veto, since its own could not be heard."""
+    with headless_retired.connected_to(receiver):
+        assert emit(headless_retired, SENDER, 1) == ()
+    assert f"{receiver.__qualname__} of signal headless_retired failed" in caplog.text
+    with retirement_proposed.connected_to(receiver):
+        assert [veto.reason.partition(" ")[0] for veto in emit(retirement_proposed, SENDER, 1)] == [receiver.__qualname__]
 
 
 @pytest.mark.case("C96")
