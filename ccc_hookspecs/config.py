@@ -21,6 +21,7 @@ when it exists. Environment variables win over it:
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import tomllib
 from collections.abc import Collection, Mapping
@@ -37,18 +38,22 @@ from ccc_hookspecs.settings import (
     setting,
     unknown_key,
 )
+from ccc_hookspecs.variables import BLOCK_VARIABLE, FILE_VARIABLE, FLAG_PREFIX, SETTING_PREFIX, TRACE_VARIABLE, read_variables, upper
 
-__all__ = ["Config", "EffectiveSetting", "Given", "PluginSettings", "TickerSettings", "find_file", "load_config", "setting"]
-
-FILE_VARIABLE = "CCC_PLUGINS_FILE"
-BLOCK_VARIABLE = "CCC_PLUGINS_BLOCK"
-TRACE_VARIABLE = "CCC_PLUGINS_TRACE"
-FLAG_PREFIX = "CCC_PLUGIN_ENABLE__"
-SETTING_PREFIX = "CCC_PLUGIN__"
-TICKER_PREFIX = "CCC_TICKER__"
-
-_BOOLEANS = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
-_VARIABLES = (FILE_VARIABLE, BLOCK_VARIABLE, TRACE_VARIABLE, FLAG_PREFIX + "NAME", SETTING_PREFIX + "TABLE__KEY")
+__all__ = [
+    "BLOCK_VARIABLE",
+    "FILE_VARIABLE",
+    "TRACE_VARIABLE",
+    "Config",
+    "EffectiveSetting",
+    "Given",
+    "PluginSettings",
+    "TickerSettings",
+    "find_file",
+    "load_config",
+    "setting",
+    "table_of",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,13 +84,18 @@ class Config:
 
     def flag(self, plugin: str) -> Given:
         """Whether `plugin` is on (`.value`, a bool) and who says so (`.source`, `default` when nobody does)."""
-        given = self.env_flags.get(_upper(plugin)) or self.flags.get(plugin)
+        given = self.env_flags.get(upper(plugin)) or self.flags.get(plugin)
         return given if given is not None else Given(True, "default")
+
+    def flag_row(self, plugin: str) -> EffectiveSetting:
+        """The flag of `plugin` as a row of the configuration in force."""
+        given = self.flag(plugin)
+        return EffectiveSetting(key=f'plugins."{plugin}"', value=given.value, source=given.source, doc="Whether this plugin is called.")
 
     def settings_for(self, plugin: str) -> PluginSettings:
         """The settings of the table that `plugin` belongs to, a fresh object at each call."""
         table = table_of(plugin)
-        return PluginSettings(f"plugins.{table}", {**self.tables.get(table, {}), **self.env_tables.get(_upper(table), {})})
+        return PluginSettings(f"plugins.{table}", {**self.tables.get(table, {}), **self.env_tables.get(upper(table), {})})
 
     def check(self, plugins: Collection[str]) -> None:
         """Raise `ConfigError` when a flag, a table or a variable names something that none of `plugins` has."""
@@ -98,14 +108,19 @@ class Config:
             _known(f"plugins.{table}", table, shown, tables, "no installed plugin has settings of this name")
         self._check_variables(plugins, tables)
 
+    def refuse_settings(self, table: str) -> None:
+        """Raise `ConfigError` for the first setting that is given for a table whose plugins take none."""
+        for key, given in self.settings_for(table).given.items():
+            raise unknown_key(f"plugins.{table}.{key}", given, None, "the plugins of this table take no settings")
+
     def _check_variables(self, plugins: Collection[str], tables: Collection[str]) -> None:
-        flags = {FLAG_PREFIX + _upper(name) for name in plugins}
+        flags = {FLAG_PREFIX + upper(name) for name in plugins}
         for name, given in self.env_flags.items():
             _known(FLAG_PREFIX + name, FLAG_PREFIX + name, given, flags, "no installed plugin has this name")
         for table, keys in self.env_tables.items():
             for key, given in keys.items():
                 end = f"__{key.upper()}"
-                variable, known = SETTING_PREFIX + table + end, {SETTING_PREFIX + _upper(name) + end for name in tables}
+                variable, known = SETTING_PREFIX + table + end, {SETTING_PREFIX + upper(name) + end for name in tables}
                 _known(variable, variable, given, known, "no installed plugin has settings of this name")
 
     def _check_unquoted(self, plugins: Collection[str]) -> None:
@@ -122,16 +137,50 @@ def table_of(plugin: str) -> str:
 
 
 def find_file(path: Path | str | None = None, environ: Mapping[str, str] | None = None) -> Path | None:
-    """The configuration file to read: `path`, else `$CCC_PLUGINS_FILE`, else the user's own when it exists, else None."""
+    """The configuration file to read: `path`, else `$CCC_PLUGINS_FILE`, else the user's own when it exists, else None.
+
+    The user's own exists, and is to be read, also when a link on the way to it leads nowhere or it may not be looked at:
+    what somebody has put there must not be left out unseen. Raises `ConfigError` when `$CCC_PLUGINS_FILE` has no such home.
+    """
     environ = os.environ if environ is None else environ
     if path is not None:
         return Path(path)
     if environ.get(FILE_VARIABLE):
-        return Path(environ[FILE_VARIABLE]).expanduser()
+        return _named(environ[FILE_VARIABLE])
     base = Path(environ.get("XDG_CONFIG_HOME", ""))
-    # The base-directory specification tells to ignore a relative path.
-    usual = (base if base.is_absolute() else Path(environ.get("HOME") or "~").expanduser() / ".config") / "ccc" / "plugins.toml"
-    return usual if usual.exists() else None
+    if not base.is_absolute():
+        # The base-directory specification tells to ignore a relative path.
+        home = _home(environ)
+        if home is None:
+            return None
+        base = home / ".config"
+    usual = base / "ccc" / "plugins.toml"
+    return usual if _stands(usual) else None
+
+
+def _named(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise ConfigError(f"{FILE_VARIABLE} = {text!r}: {error}", source=FILE_VARIABLE, value=text) from error
+
+
+def _home(environ: Mapping[str, str]) -> Path | None:
+    try:
+        return Path(environ.get("HOME") or "~").expanduser()
+    except RuntimeError:
+        return None
+
+
+def _stands(path: Path) -> bool:
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        missing = next((part for part in (*reversed(path.parents), path) if not os.path.exists(part)), path)
+        return os.path.islink(missing)
+    except OSError:
+        return True
+    return True
 
 
 def load_config(path: Path | str | None = None, environ: Mapping[str, str] | None = None) -> Config:
@@ -145,16 +194,16 @@ def load_config(path: Path | str | None = None, environ: Mapping[str, str] | Non
     for key, value in document.items():
         _known(key, key, Given(value, str(file)), ("plugins", "ticker"), "unknown table")
     flags, tables = _split(_table(document, "plugins", str(file)), str(file))
-    env_flags, env_tables, env_ticker = _from_environment(environ)
-    ticker = PluginSettings("ticker", {**_given(_table(document, "ticker", str(file)), str(file)), **env_ticker})
+    said = read_variables(environ, [item.name for item in dataclasses.fields(TickerSettings)])
+    ticker = PluginSettings("ticker", {**_given(_table(document, "ticker", str(file)), str(file)), **said.ticker})
     return Config(
         file=file,
         flags=flags,
         tables=tables,
-        env_flags=env_flags,
-        env_tables=env_tables,
-        blocked=_names(environ.get(BLOCK_VARIABLE, "")),
-        trace=_boolean(environ[TRACE_VARIABLE], TRACE_VARIABLE) if environ.get(TRACE_VARIABLE) else False,
+        env_flags=said.flags,
+        env_tables=said.tables,
+        blocked=said.blocked,
+        trace=said.trace,
         ticker=ticker.into(TickerSettings),
         ticker_settings=ticker,
     )
@@ -164,7 +213,8 @@ def _read(file: Path) -> dict[str, object]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(f"{file}: cannot be read: {error.strerror or error}", source=file) from error
+        link = f"; it is a link to {os.readlink(file)}" if os.path.islink(file) else ""
+        raise ConfigError(f"{file}: cannot be read: {error.strerror or error}{link}", source=file) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{file}: not TOML: {error}", source=file) from error
 
@@ -192,54 +242,6 @@ def _split(plugins: Mapping[str, object], source: str) -> tuple[dict[str, Given]
         else:
             raise bad_value(f'plugins."{key}"', Given(value, source), "true or false for a plugin, or a table of settings")
     return flags, tables
-
-
-def _from_environment(environ: Mapping[str, str]) -> tuple[dict[str, Given], dict[str, dict[str, Given]], dict[str, Given]]:
-    flags: dict[str, Given] = {}
-    tables: dict[str, dict[str, Given]] = {}
-    ticker: dict[str, Given] = {}
-    for variable, text in environ.items():
-        if variable.startswith(FLAG_PREFIX):
-            flags[variable.removeprefix(FLAG_PREFIX)] = Given(_boolean(text, variable), variable, text)
-        elif variable.startswith(SETTING_PREFIX):
-            table, key = _table_and_key(variable, text)
-            tables.setdefault(table, {})[key] = _parsed(text, variable)
-        elif variable.startswith(TICKER_PREFIX):
-            ticker[variable.removeprefix(TICKER_PREFIX).lower()] = _parsed(text, variable)
-        elif variable.startswith(("CCC_PLUGIN_", "CCC_PLUGINS_")) and variable not in _VARIABLES:
-            raise unknown_key(variable, Given(text, variable, text), nearest(variable, _VARIABLES), "unknown variable")
-    return flags, tables, ticker
-
-
-def _table_and_key(variable: str, text: str) -> tuple[str, str]:
-    table, _, key = variable.removeprefix(SETTING_PREFIX).partition("__")
-    if not table or not key:
-        raise unknown_key(variable, Given(text, variable, text), SETTING_PREFIX + "TABLE__KEY", "a table and a key are needed")
-    return table, key.lower()
-
-
-def _parsed(text: str, variable: str) -> Given:
-    try:
-        document = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
-        return Given(text, variable, text)
-    # A text with line breaks could define more keys than the one; then it is no single TOML value.
-    return Given(document["value"] if list(document) == ["value"] else text, variable, text)
-
-
-def _boolean(text: str, variable: str) -> bool:
-    try:
-        return _BOOLEANS[text.strip().lower()]
-    except KeyError:
-        raise bad_value(variable, Given(text, variable, text), "true or false") from None
-
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(name.strip() for name in text.split(",") if name.strip())
-
-
-def _upper(name: str) -> str:
-    return name.upper().replace(".", "__").replace("-", "_")
 
 
 def _known(key: str, name: str, given: Given, known: Collection[str], what: str) -> None:

@@ -216,9 +216,18 @@ def _text(hint: object, given: Given) -> tuple[object, bool, str]:
     # A variable's text stays a text where a text is wanted, also when it reads as a TOML number or boolean.
     value = given.value if given.text is None or isinstance(given.value, str) else given.text
     if hint is Path:
-        good = isinstance(value, str) and Path(value).expanduser().is_absolute()
-        return Path(str(value)).expanduser() if good else value, good, "an absolute path"
+        path = _path(value)
+        return (value, False, "an absolute path") if path is None else (path, True, "an absolute path")
     return value, isinstance(value, str), "a text"
+
+
+def _path(value: object) -> Path | None:
+    """The absolute path that a text names, the home of a user spelt out; None when it names none."""
+    try:
+        path = Path(value).expanduser() if isinstance(value, str) else None
+    except RuntimeError:
+        return None
+    return path if path is not None and path.is_absolute() else None
 
 
 def _choices(item: dataclasses.Field[Any], hint: object) -> tuple[str, ...] | None:

@@ -18,6 +18,7 @@ SOURCES = sorted([*(ROOT / "ccc_hookspecs").rglob("*.py"), *(ROOT / "ccc_plugins
 ALLOWED: dict[str, tuple[str, ...]] = {
     # Leaves: they know nothing of ours.
     "ccc_hookspecs.failures": (),
+    "ccc_hookspecs.forks": (),
     "ccc_hookspecs.processes": (),
     "ccc_hookspecs.private_sqlite": (),
     # The contract, from the values outwards.
@@ -29,8 +30,9 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "ccc_hookspecs.signals": ("ccc_hookspecs.failures", "ccc_hookspecs.outcomes"),
     "ccc_hookspecs": ("ccc_hookspecs.outcomes", "ccc_hookspecs.specs", "ccc_hookspecs.values"),
     "ccc_hookspecs.settings": ("ccc_hookspecs.errors", "ccc_hookspecs.failures"),
-    "ccc_hookspecs.config": ("ccc_hookspecs.errors", "ccc_hookspecs.settings"),
-    "ccc_hookspecs.ticker": ("ccc_hookspecs.failures", "ccc_hookspecs.values"),
+    "ccc_hookspecs.variables": ("ccc_hookspecs.settings",),
+    "ccc_hookspecs.config": ("ccc_hookspecs.errors", "ccc_hookspecs.settings", "ccc_hookspecs.variables"),
+    "ccc_hookspecs.ticker": ("ccc_hookspecs.f[ao]*", "ccc_hookspecs.values"),
     "ccc_hookspecs.isolation": (
         "ccc_hookspecs",
         "ccc_hookspecs.errors",
@@ -39,12 +41,17 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "ccc_hookspecs.s[ip]*",
         "ccc_hookspecs.values",
     ),
-    "ccc_hookspecs.discovery": ("ccc_hookspecs.isolation",),
+    "ccc_hookspecs.discovery": (
+        "ccc_hookspecs.errors",
+        "ccc_hookspecs.failures",
+        "ccc_hookspecs.isolation",
+        "ccc_hookspecs.settings",
+    ),
     "ccc_hookspecs.manager": (
         "ccc_hookspecs.config",
         "ccc_hookspecs.discovery",
         "ccc_hookspecs.errors",
-        "ccc_hookspecs.failures",
+        "ccc_hookspecs.f[ao]*",
         "ccc_hookspecs.isolation",
         "ccc_hookspecs.s[ep]*",
         "ccc_hookspecs.values",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -146,6 +147,53 @@ def test_a_file_that_was_named_must_be_readable(tmp_path: Path) -> None:
         load_config(binary, {})
 
 
+def test_what_was_put_there_is_not_left_out_unseen(tmp_path: Path) -> None:
+    """A link that leads nowhere, on the file or on a directory above it, and a loop of links are errors that name the file."""
+    environ = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+    folder = tmp_path / "config" / "ccc"
+    file = folder / "plugins.toml"
+    folder.mkdir(parents=True)
+    file.symlink_to(tmp_path / "not-mounted" / "plugins.toml")
+    with pytest.raises(ConfigError, match=rf"plugins\.toml: cannot be read: .*; it is a link to {tmp_path}/not-mounted") as caught:
+        load_config(None, environ)
+    assert caught.value.source == file
+    file.unlink()
+    file.symlink_to(file)
+    with pytest.raises(ConfigError, match=r"plugins\.toml: cannot be read"):
+        load_config(None, environ)
+    file.unlink()
+    folder.rmdir()
+    assert load_config(None, environ).file is None
+    folder.symlink_to(tmp_path / "not-mounted")
+    with pytest.raises(ConfigError, match=r"plugins\.toml: cannot be read"):
+        load_config(None, environ)
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may look into every directory")
+def test_a_directory_that_may_not_be_looked_into_may_hold_the_file(tmp_path: Path) -> None:
+    """Whether there is a configuration cannot be told then, which is an error that names the file."""
+    folder = tmp_path / "config" / "ccc"
+    folder.mkdir(parents=True)
+    folder.chmod(0)
+    try:
+        with pytest.raises(ConfigError, match=r"plugins\.toml: cannot be read: Permission denied"):
+            load_config(None, {"XDG_CONFIG_HOME": str(tmp_path / "config")})
+    finally:
+        folder.chmod(0o700)
+
+
+def test_a_home_that_cannot_be_told_is_an_error_only_where_it_was_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without any home there is no file of the user's own; a file named in the home of nobody is refused."""
+    with pytest.raises(ConfigError, match="CCC_PLUGINS_FILE"):
+        load_config(None, {"CCC_PLUGINS_FILE": "~nobody.of.this.name/plugins.toml"})
+
+    def homeless(path: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "expanduser", homeless)
+    assert load_config(None, {}).file is None
+
+
 # --- mistakes -----------------------------------------------------------------------------------------------------------
 
 
@@ -205,6 +253,11 @@ def test_a_mistake_in_the_file_names_file_key_and_the_nearest(
         ("CCC_PLUGINS_TRACE", "maybe", "expected true or false"),
         ("CCC_TICKER__INTERVAL", "4", "expected a number from 5 up to 10 s"),
         ("CCC_TICKER__INTERVALL", "5", r"unknown key; did you mean interval\?"),
+        ("CCC_TICKER_INTERVAL", "9", r"unknown variable; did you mean CCC_TICKER__INTERVAL\?"),
+        ("CCC_TICKERS__INTERVAL", "9", r"unknown variable; did you mean CCC_TICKER__INTERVAL\?"),
+        ("CCC_TICKER", "9", r"unknown variable; did you mean CCC_TICKER__INTERVAL\?"),
+        ("CCC_PLUGINS", "retire_stale.watcher", r"unknown variable; did you mean CCC_PLUGINS_\w+\?"),
+        ("CCC_PLUGINSFILE", "/plugins.toml", r"unknown variable; did you mean CCC_PLUGINS_FILE\?"),
     ],
 )
 def test_a_mistake_in_the_environment_names_the_variable(variable: str, text: str, message: str) -> None:

@@ -73,6 +73,7 @@ def test_a_path_may_start_at_home(monkeypatch: pytest.MonkeyPatch) -> None:
         ("title", 5, "a text"),
         ("colour", "green", "one of red, blue"),
         ("place", "here/x", "an absolute path"),
+        ("place", "~nobody.of.this.name/x", "an absolute path"),
         ("names", "a", "a list of texts"),
         ("names", ["a", 1], "a list of texts"),
         ("names", {"a": 1}, "a list of texts"),
