@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import importlib.metadata
+import inspect
 import logging
+import operator
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
+from types import ModuleType
 from typing import Final, Literal, TypeAlias
 
-from ccc_hookspecs.isolation import Solo
+from ccc_hookspecs.errors import PluginLoadError
+from ccc_hookspecs.failures import meant_for_host
+from ccc_hookspecs.isolation import Solo, report
+from ccc_hookspecs.settings import PluginSettings
 
 log = logging.getLogger(__name__)
 
@@ -38,9 +45,13 @@ class PluginStatus:
     distribution: str | None = None
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class Entry:
-    """What the manager remembers of one plugin. `plugin` and `solo` are None until it was imported and checked."""
+    """What the manager remembers of one plugin. `plugin` and `solo` are None until it was imported and checked.
+
+    `standing`: its state and the reason when it is not active, in one, so that they fit whenever they are read.
+    `takes_settings`: whether it has a `configure`. `configured`: that it returned, and no `unconfigure` was called since.
+    """
 
     name: str
     source: str
@@ -48,11 +59,80 @@ class Entry:
     distribution: str | None = None
     plugin: object = None
     solo: Solo | None = None
-    state: PluginState = "disabled"
-    reason: str | None = None
+    standing: tuple[PluginState, str | None] = ("disabled", "it is being loaded")
+    takes_settings: bool = False
+    configured: bool = False
+
+    @property
+    def state(self) -> PluginState:
+        """As in `PluginStatus`."""
+        return self.standing[0]
 
     def status(self) -> PluginStatus:
-        return PluginStatus(name=self.name, state=self.state, source=self.source, reason=self.reason, distribution=self.distribution)
+        """What a host is told of it."""
+        state, reason = self.standing
+        return PluginStatus(name=self.name, state=state, source=self.source, reason=reason, distribution=self.distribution)
+
+    def names(self, plugin: object) -> bool:
+        """Whether this is the entry of that very object, or of an entry point that names it and was not loaded yet."""
+        if self.plugin is not None or self.point is None:
+            return self.plugin is plugin
+        return (isinstance(plugin, ModuleType) and plugin.__name__ == self.source) or _named(self.point) is plugin
+
+    def configure(self, settings: Callable[[], PluginSettings]) -> None:
+        """Call the plugin's `configure`, if it has one and is not configured. Raises what that raises, once what it began is undone.
+
+        `settings` is asked for only when they are wanted.
+        """
+        if self.configured:
+            return
+        configure, _ = self._function("configure"), self._function("unconfigure")
+        self.takes_settings = configure is not None
+        try:
+            if configure is not None:
+                configure(settings())
+        except BaseException:
+            self._undo()
+            raise
+        self.configured = True
+
+    def unconfigure(self) -> None:
+        """Call the plugin's `unconfigure`, if it has one and is configured. What it raises is reported. It may be configured again."""
+        if self.configured:
+            self.configured = not self._undo()
+
+    def abandon(self) -> None:
+        """The plugin turned out to be broken: end what it began, so that it may be tried again from the start."""
+        self.unconfigure()
+        self.configured = False
+
+    def _undo(self) -> bool:
+        """Call `unconfigure`; False when there is none, and so nothing is known to be undone."""
+        try:
+            unconfigure = self._function("unconfigure")
+            if unconfigure is None:
+                return False
+            unconfigure()
+        except BaseException as error:
+            if meant_for_host(error):
+                raise
+            report(self.name, "unconfigure", error)
+        return True
+
+    def _function(self, name: str) -> Callable[..., object] | None:
+        found: Callable[..., object] | None = getattr(self.plugin, name, None)
+        if inspect.iscoroutinefunction(found):
+            raise PluginLoadError(self.name, f"{name} is a coroutine function; it is called and not awaited")
+        return found
+
+
+def _named(point: EntryPoint) -> object:
+    """The object that an entry point names, as far as its module was imported; else None."""
+    try:
+        module = sys.modules.get(point.module)
+        return operator.attrgetter(point.attr)(module) if module is not None and point.attr else module
+    except Exception:  # noqa: BLE001 - the name is no name, or the module's own code raised
+        return None
 
 
 def entry_points() -> Iterator[EntryPoint]:

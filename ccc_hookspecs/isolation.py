@@ -10,8 +10,10 @@ overruled: what stands is the answer of the implementations inside it, which are
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import logging
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -202,8 +204,15 @@ def _shown(hook: str, answer: object) -> str:
     return shown(answer) if hook == "pre_inject" else "done"
 
 
+def to_stderr(line: str) -> None:
+    """A `Trace` that prints."""
+    # A closed or full stderr must not reach the hook call that is traced.
+    with contextlib.suppress(OSError, ValueError):
+        print(line, file=sys.stderr, flush=True)
+
+
 def report(plugin: str, where: str, error: BaseException) -> None:
-    """Log one plugin's failure with its traceback and send it as `plugin_failed`. `where` is the hook's name, or `load`."""
+    """Log one plugin's failure with its traceback and send it as `plugin_failed`. `where` is the hook's name, `load` or `unconfigure`."""
     words = said(error)
     log.error("plugin %s failed in %s: %s", plugin, where, words, exc_info=traceable(error), extra={"ccc_mechanism": plugin})
     emit(plugin_failed, plugin, PluginFailure(plugin=plugin, where=where, error=words))

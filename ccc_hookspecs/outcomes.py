@@ -148,7 +148,10 @@ class Respawned:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginFailure:
-    """One plugin or one subscriber failed. `where`: the hook's or signal's name, or `load`. `error`: what it raised, in words."""
+    """One plugin or one subscriber failed.
+
+    `where`: the hook's or signal's name, `load` or `unconfigure`. `error`: what it raised, in words.
+    """
 
     plugin: str
     where: str

@@ -2,7 +2,12 @@
 
     from ccc_hookspecs.signals import headless_retired
 
-    @headless_retired.connect
+    def configure(settings: PluginSettings) -> None:
+        headless_retired.connect(on_retired)
+
+    def unconfigure() -> None:
+        headless_retired.disconnect(on_retired)
+
     def on_retired(mechanism: str, event: Retirement) -> None: ...
 
 Receivers are held weakly, as blinker's default is: keep a reference, or connect with `weak=False`.

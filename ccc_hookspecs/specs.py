@@ -1,7 +1,8 @@
 """The hooks that a host calls and a plugin implements, and what a host offers to a plugin.
 
 A plugin is a module or an object whose functions carry `@hookimpl`. It may also have `configure(settings)`, which the
-plugin manager calls once before it registers the plugin (see `ccc_hookspecs.config.PluginSettings`).
+plugin manager calls once before it registers the plugin (see `ccc_hookspecs.config.PluginSettings`), and `unconfigure()`,
+which it calls when the plugin was switched off; switched on again, it is configured again.
 """
 
 from __future__ import annotations

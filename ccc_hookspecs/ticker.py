@@ -9,15 +9,14 @@ Nothing here knows what a tick is for.
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from types import TracebackType
 from typing import Final
 
 from ccc_hookspecs.failures import said, shown, traceable
+from ccc_hookspecs.forks import outlive_forks
 from ccc_hookspecs.values import Tick
 
 log = logging.getLogger(__name__)
@@ -72,7 +71,7 @@ class Ticker:
 
     def start(self) -> None:
         """Start the thread; does nothing when it runs."""
-        _watch_forks(self)
+        outlive_forks(self)
         with self._lock:
             if not self.running:
                 self._run = _Run(self)
@@ -106,7 +105,7 @@ class Ticker:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
 
-    def _forget(self) -> None:
+    def begin_anew(self) -> None:
         """In the child of a fork: the thread is gone, and a lock that it held would never be released."""
         if self._run is not None:
             # When the fork was made within a tick, this very thread lives on in the child; its loop must end.
@@ -140,25 +139,3 @@ class Ticker:
         seconds = time.monotonic() - started
         if seconds > self.interval:
             log.warning("tick %d took %.1f s, more than its interval of %g s", self._number, seconds, self.interval)
-
-
-_started: weakref.WeakSet[Ticker] = weakref.WeakSet()
-_hooked = False
-_hooking = threading.Lock()
-
-
-def _watch_forks(ticker: Ticker) -> None:
-    # Not at import, so that importing the contract has no effect on a process.
-    global _hooked
-    with _hooking:
-        _started.add(ticker)
-        if not _hooked:
-            os.register_at_fork(after_in_child=_after_fork)
-            _hooked = True
-
-
-def _after_fork() -> None:
-    global _hooking
-    _hooking = threading.Lock()
-    for ticker in list(_started):
-        ticker._forget()

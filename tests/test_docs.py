@@ -19,12 +19,14 @@ from ccc_hookspecs.config import TickerSettings, load_config
 from ccc_hookspecs.errors import ConfigError
 from ccc_hookspecs.isolation import HOOKS
 from ccc_hookspecs.manager import PluginManager
+from ccc_hookspecs.outcomes import Facts, Retirement
 from tests.ccc_hookspecs.samples import HOST, INJECTION, LAUNCH
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 WRITING = (ROOT / "docs" / "writing-plugins.md").read_text(encoding="utf-8")
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+FACTS = Facts(attribution="stale", attribution_reason="one foreign record", idleness="idle")
 OURS = ("retire_stale.use_time", "retire_stale.terminal_launch", "retire_stale.watcher")
 
 
@@ -86,6 +88,11 @@ def test_each_decision_is_documented_with_its_fields() -> None:
     assert listed == {f"{kind.__name__}({', '.join(field.name for field in fields(kind))})" for kind in get_args(Decision)}
 
 
+def test_each_function_of_a_plugin_besides_its_hooks_is_documented() -> None:
+    """The table of the guide lists what the manager calls of a plugin, with its arguments."""
+    assert [row[0] for row in rows(WRITING, "| optional function |")] == ["`configure(settings)`", "`unconfigure()`"]
+
+
 def test_what_a_host_offers_is_documented() -> None:
     """The table of the guide lists every member of `Host` with its exact arguments."""
     listed = {row[0].strip("`") for row in rows(WRITING, "## What `ccc` offers")}
@@ -115,7 +122,7 @@ def test_every_public_name_of_the_package_can_be_found_in_the_guide() -> None:
 
 
 def test_the_examples_of_the_guide_run(capsys: pytest.CaptureFixture[str]) -> None:
-    """The plugin shown is accepted and asked, the settings shown are built, and the receiver shown can be connected."""
+    """The plugin shown is accepted and asked, the settings shown are built, and the receiver shown hears while its plugin is on."""
     plugin, settings, receiver = (types.ModuleType(f"example{number}") for number in range(3))
     for module, source in zip((plugin, settings, receiver), blocks(WRITING, "python"), strict=True):
         exec(compile(source, module.__name__, "exec", dont_inherit=True), vars(module))
@@ -128,7 +135,13 @@ def test_the_examples_of_the_guide_run(capsys: pytest.CaptureFixture[str]) -> No
     manager = PluginManager(load_config(environ={"CCC_PLUGIN__MY_COMPANY__LIMIT": "0"}))
     assert manager.register(settings, "my_company.other").state == "active"
     assert vars(settings)["settings"].limit == 0
-    signals.headless_retired.disconnect(vars(receiver)["count"])
+    assert not signals.headless_retired.receivers
+    assert manager.register(receiver, "my_company.ear").state == "active"
+    gone = Retirement(headless=INJECTION.headless, mechanism="m", reason="stale", facts=FACTS, rung="terminate", seconds=0.1)
+    signals.emit(signals.headless_retired, "m", gone)
+    assert capsys.readouterr().out == f"m retired {gone.headless.pid}: stale\n"
+    manager.disable("my_company.ear")
+    assert not signals.headless_retired.receivers
 
 
 def test_the_host_of_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:
