@@ -6,14 +6,30 @@ All are frozen and made with keywords. None holds conversation text.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, get_args
 
-from ccc_hookspecs.checks import check_count, check_seconds, check_text, check_uuid
+from ccc_hookspecs.checks import (
+    check_count,
+    check_flag,
+    check_kind,
+    check_one_of,
+    check_optional_kind,
+    check_optional_text,
+    check_seconds,
+    check_text,
+    check_texts,
+    check_tuple,
+    check_uuid,
+)
 from ccc_hookspecs.values import Headless, Hold
 
 AttributionVerdict: TypeAlias = Literal["fresh", "stale", "unknown"]
 IdlenessVerdict: TypeAlias = Literal["idle", "busy", "unknown"]
 Rung: TypeAlias = Literal["judge", "identity", "settle", "freeze", "rejudge", "terminate", "kill", "released"]
+
+_ATTRIBUTIONS: Final = get_args(AttributionVerdict)
+_IDLENESSES: Final = get_args(IdlenessVerdict)
+_RUNGS: Final = get_args(Rung)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +45,8 @@ class ForeignRecord:
     offset: int
 
     def __post_init__(self) -> None:
+        check_text(self, "type")
+        check_optional_text(self, "uuid", "entrypoint")
         check_count(self, "offset")
 
 
@@ -44,6 +62,19 @@ class Facts:
     transcript_size: int | None = None
     log_size: int | None = None
 
+    def __post_init__(self) -> None:
+        check_one_of(self, "attribution", _ATTRIBUTIONS)
+        check_one_of(self, "idleness", _IDLENESSES)
+        check_text(self, "attribution_reason")
+        check_texts(self, "signs")
+        check_tuple(self, "foreign", ForeignRecord)
+        check_count(self, "transcript_size", "log_size")
+
+
+def _check_subject(owner: Proposal | Outcome) -> None:
+    check_kind(owner, "headless", Headless)
+    check_text(owner, "mechanism", "reason")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
@@ -53,6 +84,10 @@ class Proposal:
     mechanism: str
     reason: str
     facts: Facts
+
+    def __post_init__(self) -> None:
+        _check_subject(self)
+        check_kind(self, "facts", Facts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +113,9 @@ class Retirement:
     exit_code: int | None = None
 
     def __post_init__(self) -> None:
+        _check_subject(self)
+        check_kind(self, "facts", Facts)
+        check_one_of(self, "rung", _RUNGS)
         check_seconds(self, "seconds")
 
 
@@ -92,6 +130,8 @@ class Deferral:
     since: float
 
     def __post_init__(self) -> None:
+        _check_subject(self)
+        check_kind(self, "facts", Facts)
         check_seconds(self, "since")
 
 
@@ -105,6 +145,11 @@ class Kept:
     facts: Facts | None = None
     would_retire: bool = False
 
+    def __post_init__(self) -> None:
+        _check_subject(self)
+        check_optional_kind(self, "facts", Facts)
+        check_flag(self, "would_retire")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetirementFailure:
@@ -115,6 +160,11 @@ class RetirementFailure:
     reason: str
     rung: Rung
     facts: Facts | None = None
+
+    def __post_init__(self) -> None:
+        _check_subject(self)
+        check_optional_kind(self, "facts", Facts)
+        check_one_of(self, "rung", _RUNGS)
 
 
 Outcome: TypeAlias = Retirement | Deferral | Kept | RetirementFailure
@@ -132,6 +182,7 @@ class HeldInjection:
 
     def __post_init__(self) -> None:
         check_uuid(self, "session_id", "message_id")
+        check_kind(self, "hold", Hold)
         check_seconds(self, "since")
 
 
@@ -144,6 +195,12 @@ class Respawned:
     reason: str
     message_id: str | None = None
     catch_up_turns: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_kind(self, "headless", Headless)
+        check_kind(self, "retired", Headless)
+        check_text(self, "reason")
+        check_texts(self, "catch_up_turns")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

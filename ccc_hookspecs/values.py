@@ -10,7 +10,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from ccc_hookspecs.checks import check_count, check_path, check_seconds, check_text, check_texts, check_uuid, require
+from ccc_hookspecs.checks import (
+    check_count,
+    check_flag,
+    check_hidden_text,
+    check_kind,
+    check_optional_flag,
+    check_optional_text,
+    check_path,
+    check_seconds,
+    check_text,
+    check_texts,
+    check_tuple,
+    check_uuid,
+    require,
+)
 from ccc_hookspecs.errors import InvalidValueError
 
 Engine: TypeAlias = str
@@ -70,11 +84,14 @@ class Headless:
         check_seconds(self, "start_time", "spawned_at")
         check_text(self, "engine")
         check_path(self, "fifo", "stdout_log", "cwd", "config_dir")
+        check_tuple(self, "sent", SentInput)
+        check_optional_flag(self, "resumed")
         check_count(self, "transcript_size")
+        check_flag(self, "owned")
 
 
 def _check_session(owner: Injection | TerminalLaunch, headless: Headless) -> None:
-    require(isinstance(headless, Headless), owner, "headless", "a Headless")
+    check_kind(owner, "headless", Headless)
     require(headless.session_id == owner.session_id, owner, "session_id", f"the headless's own session id {headless.session_id}")
 
 
@@ -97,6 +114,7 @@ class Injection:
             # Only its type: whatever else it is, it may hold conversation text, and errors reach logs.
             raise InvalidValueError("Injection", "text", type(self.text), "a str")
         _check_session(self, self.headless)
+        check_flag(self, "overrule")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +159,7 @@ class Deliver:
     catch_up_turns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_texts(self, "catch_up_turns")
-        require(bool(self.catch_up_turns) <= (self.catch_up is not None), self, "catch_up_turns", "none when there is no catch_up")
+        _check_catch_up(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,8 +177,13 @@ class Respawn:
 
     def __post_init__(self) -> None:
         check_text(self, "reason")
-        check_texts(self, "catch_up_turns")
-        require(bool(self.catch_up_turns) <= (self.catch_up is not None), self, "catch_up_turns", "none when there is no catch_up")
+        _check_catch_up(self)
+
+
+def _check_catch_up(owner: Deliver | Respawn) -> None:
+    check_hidden_text(owner, "catch_up")
+    check_texts(owner, "catch_up_turns")
+    require(bool(owner.catch_up_turns) <= (owner.catch_up is not None), owner, "catch_up_turns", "none when there is no catch_up")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +202,8 @@ class Hold:
     def __post_init__(self) -> None:
         check_text(self, "reason")
         check_texts(self, "signs")
+        check_flag(self, "lingering")
+        check_optional_text(self, "cost")
 
 
 Decision: TypeAlias = Deliver | Respawn | Hold

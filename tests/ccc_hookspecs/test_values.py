@@ -23,6 +23,7 @@ from ccc_hookspecs.outcomes import (
     Kept,
     Outcome,
     Proposal,
+    Respawned,
     Retirement,
     RetirementFailure,
     Veto,
@@ -60,12 +61,21 @@ REFUSED: list[tuple[type[Any], dict[str, Any], str]] = [
     (Headless, {"session_id": SESSION, "pid": 1, "start_time": None, "spawned_at": float("inf")}, "spawned_at"),
     (Headless, {"session_id": SESSION, "pid": 1, "start_time": None, "transcript_size": -1}, "transcript_size"),
     (Headless, {"session_id": SESSION, "pid": 1, "start_time": None, "transcript_size": "9"}, "transcript_size"),
+    (Headless, {"session_id": SESSION, "pid": 1, "start_time": None, "sent": (MESSAGE,)}, "sent"),
+    (Headless, {"session_id": SESSION, "pid": 1, "start_time": None, "sent": [SentInput(message_id=MESSAGE)]}, "sent"),
+    (Headless, {"session_id": SESSION, "pid": 1, "start_time": None, "sent": (SentInput(message_id=MESSAGE), None)}, "sent"),
+    (Headless, {"session_id": SESSION, "pid": 1, "start_time": None, "sent": "abc"}, "sent"),
+    (Headless, {"session_id": SESSION, "pid": 1, "start_time": None, "resumed": "False"}, "resumed"),
+    (Headless, {"session_id": SESSION, "pid": 1, "start_time": None, "resumed": 0}, "resumed"),
+    (Headless, {"session_id": SESSION, "pid": 1, "start_time": None, "owned": "no"}, "owned"),
+    (Headless, {"session_id": SESSION, "pid": 1, "start_time": None, "owned": None}, "owned"),
     (SentInput, {"message_id": "1"}, "message_id"),
     (SentInput, {"message_id": MESSAGE, "sent_at": -0.5}, "sent_at"),
     (Injection, {"session_id": OTHER, "text": "", "message_id": MESSAGE, "headless": headless()}, "session_id"),
     (Injection, {"session_id": SESSION, "text": "", "message_id": "", "headless": headless()}, "message_id"),
     (Injection, {"session_id": SESSION, "text": b"", "message_id": MESSAGE, "headless": headless()}, "text"),
     (Injection, {"session_id": SESSION, "text": "", "message_id": MESSAGE, "headless": None}, "headless"),
+    (Injection, {"session_id": SESSION, "text": "", "message_id": MESSAGE, "headless": headless(), "overrule": "no"}, "overrule"),
     (TerminalLaunch, {"session_id": None}, "session_id"),
     (TerminalLaunch, {"session_id": OTHER, "headless": headless()}, "session_id"),
     (TerminalLaunch, {"session_id": SESSION, "cwd": Path("here")}, "cwd"),
@@ -76,8 +86,27 @@ REFUSED: list[tuple[type[Any], dict[str, Any], str]] = [
     (Respawn, {"reason": "stale", "catch_up": "text", "catch_up_turns": MESSAGE}, "catch_up_turns"),
     (Hold, {"reason": "  "}, "reason"),
     (Hold, {"reason": "busy", "signs": "an open turn"}, "signs"),
+    (Hold, {"reason": "busy", "lingering": "no"}, "lingering"),
+    (Hold, {"reason": "busy", "cost": 3}, "cost"),
+    (Hold, {"reason": "busy", "cost": " "}, "cost"),
     (Veto, {"reason": ""}, "reason"),
     (ForeignRecord, {"uuid": None, "type": "user", "entrypoint": "cli", "offset": -1}, "offset"),
+    (ForeignRecord, {"uuid": 5, "type": "user", "entrypoint": "cli", "offset": 1}, "uuid"),
+    (ForeignRecord, {"uuid": None, "type": None, "entrypoint": "cli", "offset": 1}, "type"),
+    (Facts, {"attribution": "old", "attribution_reason": "r", "idleness": "idle"}, "attribution"),
+    (Facts, {"attribution": "stale", "attribution_reason": "r", "idleness": None}, "idleness"),
+    (Facts, {"attribution": "stale", "attribution_reason": "", "idleness": "idle"}, "attribution_reason"),
+    (Facts, {"attribution": "stale", "attribution_reason": "r", "idleness": "idle", "signs": ["busy"]}, "signs"),
+    (Facts, {"attribution": "stale", "attribution_reason": "r", "idleness": "idle", "foreign": ("x",)}, "foreign"),
+    (Facts, {"attribution": "stale", "attribution_reason": "r", "idleness": "idle", "log_size": -1}, "log_size"),
+    (Proposal, {"headless": None, "mechanism": "m", "reason": "stale", "facts": FACTS}, "headless"),
+    (Proposal, {"headless": headless(), "mechanism": "m", "reason": "stale", "facts": None}, "facts"),
+    (Kept, {"headless": headless(), "mechanism": "", "reason": "busy"}, "mechanism"),
+    (Kept, {"headless": headless(), "mechanism": "m", "reason": "busy", "would_retire": "no"}, "would_retire"),
+    (RetirementFailure, {"headless": headless(), "mechanism": "m", "reason": "denied", "rung": "floor"}, "rung"),
+    (RetirementFailure, {"headless": headless(), "mechanism": "m", "reason": "denied", "rung": "kill", "facts": "none"}, "facts"),
+    (Respawned, {"headless": headless(), "retired": None, "reason": "stale"}, "retired"),
+    (HeldInjection, {"session_id": SESSION, "message_id": MESSAGE, "hold": "busy", "since": 1.0}, "hold"),
     (HeldInjection, {"session_id": SESSION, "message_id": "x", "hold": Hold(reason="busy"), "since": 1.0}, "message_id"),
     (HeldInjection, {"session_id": SESSION, "message_id": MESSAGE, "hold": Hold(reason="busy"), "since": -1.0}, "since"),
     (Deferral, {"headless": headless(), "mechanism": "m", "reason": "busy", "facts": FACTS, "since": float("nan")}, "since"),
@@ -130,9 +159,27 @@ def test_conversation_text_stays_out_of_repr_and_of_errors() -> None:
     assert "secret" not in repr(injection())
     assert "secret" not in repr(Respawn(reason="stale", catch_up="a secret"))
     assert "secret" not in repr(Deliver(catch_up="a secret"))
+    held: Any = [b"a secret"]
+    for wrong in (lambda: injection(text=held), lambda: Deliver(catch_up=held), lambda: Respawn(reason="stale", catch_up=held)):
+        with pytest.raises(InvalidValueError) as caught:
+            wrong()
+        assert "secret" not in f"{caught.value} {vars(caught.value)}"
+
+
+@pytest.mark.parametrize("text", ["", " \n", 3, b"bytes"])
+def test_a_catch_up_is_a_text_that_says_something(text: Any) -> None:
+    """An empty first block of a message would be refused by the model's API, and anything else is no text."""
+    with pytest.raises(InvalidValueError, match=r"Deliver\.catch_up is"):
+        Deliver(catch_up=text)
+    with pytest.raises(InvalidValueError, match=r"Respawn\.catch_up is"):
+        Respawn(reason="stale", catch_up=text)
+
+
+def test_a_long_value_is_not_repeated_whole() -> None:
+    """The error for thousands of wrong inputs stays short."""
     with pytest.raises(InvalidValueError) as caught:
-        injection(text=b"a secret")
-    assert "secret" not in str(caught.value)
+        headless(sent=(MESSAGE,) * 5_000)
+    assert len(str(caught.value)) < 2_000
 
 
 def _value_types() -> list[type[Any]]:
