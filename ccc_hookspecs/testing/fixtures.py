@@ -1,6 +1,6 @@
 """pytest fixtures for plugin authors: `pytest_plugins = ["ccc_hookspecs.testing.fixtures"]` in the test directory's conftest.
 
-Install them with `pip install ccc-retire-stale[test]`. `docs/testing-plugins.md` shows a plugin tested with them.
+They need the extra `test`. `docs/testing-plugins.md` says how to install it, and shows a plugin tested with them.
 """
 
 from __future__ import annotations
