@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
+import weakref
+from dataclasses import fields
 from pathlib import Path
 
 from ccc_hookspecs.config import PluginSettings
@@ -11,12 +14,15 @@ from ccc_hookspecs.specs import Host
 from ccc_plugins.retire_stale.flow import Flow
 from ccc_plugins.retire_stale.settings import Settings
 
+log = logging.getLogger(__name__)
+
 
 class Plugin:
     """What the mechanisms share. Making one reads and starts nothing; safe to use from any thread, and in a process after a fork."""
 
     def __init__(self) -> None:
         self._settings = Settings()
+        self._given: weakref.ref[PluginSettings] | None = None
         self._start()
 
     def _start(self) -> None:
@@ -26,11 +32,21 @@ class Plugin:
 
     @property
     def settings(self) -> Settings:
+        """The settings in force in this process."""
         return self._settings
 
     def configure(self, settings: PluginSettings) -> None:
-        """Take the settings of `[plugins.retire_stale]`; raises `ConfigError`. Each mechanism does so, with the same table."""
-        self.use(settings.into(Settings))
+        """Take the settings of `[plugins.retire_stale]`; raises `ConfigError`. Each mechanism does so, with the same table.
+
+        A second plugin manager of the process comes with a table of its own. Its settings hold for the first one too from then on,
+        which is logged as a warning when they differ, as long as the first one is there.
+        """
+        wanted = settings.into(Settings)
+        before = self._given() if self._given is not None else None
+        if before is not None and before is not settings:
+            _warn_of_change(before, settings)
+        self._given = weakref.ref(settings)
+        self.use(wanted)
 
     def use(self, settings: Settings) -> None:
         """Go on with these settings; with others than before, what was remembered of hosts in memory is forgotten.
@@ -58,6 +74,16 @@ class Plugin:
         """In the child of a fork a thread that is not there may hold the locks for ever, so it begins anew."""
         if self._pid != os.getpid():
             self._start()
+
+
+def _warn_of_change(before: PluginSettings, now: PluginSettings) -> None:
+    """Name what two managers of this process want differently, with where each has it from."""
+    old, new = before.into(Settings), now.into(Settings)
+    for name in (field.name for field in fields(Settings)):
+        was, becomes = getattr(old, name), getattr(new, name)
+        if was != becomes:
+            told = (now.table, name, was, before.sources.get(name, "default"), becomes, now.sources.get(name, "default"))
+            log.warning("%s.%s was %r (%s) and is now %r (%s) for every plugin manager of this process", *told)
 
 
 plugin = Plugin()
