@@ -25,8 +25,10 @@ GROUP: Final = "ccc.plugins"
 """The entry-point group that is searched for plugins."""
 
 BY_HAND: Final = "registered by the host"
+"""The source of a plugin that came in by `register`."""
 
 PluginState: TypeAlias = Literal["active", "blocked", "disabled", "broken"]
+"""See `PluginStatus.state`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,11 +33,17 @@ from ccc_hookspecs.values import Decision, Injection, TerminalLaunch, Tick
 log = logging.getLogger(__name__)
 
 HOOKS: Final = ("pre_inject", "on_terminal_launch", "on_tick")
+"""The names of all hooks."""
+
 SLOW_SECONDS: Final = 2.0
 """One plugin's hook call that takes longer than this is logged as a warning."""
 
 Proceed = Callable[[], object]
+"""Calls the rest of a chain and gives its answer."""
+
 Trace = Callable[[str], None]
+"""Takes one line a hook call of a plugin."""
+
 _DECISIONS: Final = get_args(Decision)
 _FAILED: Final = object()
 

@@ -24,8 +24,13 @@ from ccc_hookspecs.checks import (
 from ccc_hookspecs.values import Headless, Hold
 
 AttributionVerdict: TypeAlias = Literal["fresh", "stale", "unknown"]
+"""Whether the headless has seen all of its session's transcript."""
+
 IdlenessVerdict: TypeAlias = Literal["idle", "busy", "unknown"]
+"""Whether it has nothing to do; `unknown` counts as busy."""
+
 Rung: TypeAlias = Literal["judge", "identity", "settle", "freeze", "rejudge", "terminate", "kill", "released"]
+"""The steps of a retirement, in their order."""
 
 _ATTRIBUTIONS: Final = get_args(AttributionVerdict)
 _IDLENESSES: Final = get_args(IdlenessVerdict)

@@ -20,7 +20,10 @@ PROJECT = "ccc"
 """The marker project name of every hookspec and hookimpl."""
 
 hookspec = pluggy.HookspecMarker(PROJECT)
+"""Marks a function as a hook that a host calls."""
+
 hookimpl = pluggy.HookimplMarker(PROJECT)
+"""Marks a plugin's function as its implementation of the hook of the same name."""
 
 
 @runtime_checkable

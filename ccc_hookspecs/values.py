@@ -28,6 +28,7 @@ from ccc_hookspecs.checks import (
 from ccc_hookspecs.errors import InvalidValueError
 
 Engine: TypeAlias = str
+"""`claude`, or the name of another engine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,10 +63,12 @@ class Stage:
 
     @property
     def project(self) -> Path:
+        """The directory in which the sessions run."""
         return self.root / "project"
 
     @property
     def config_dir(self) -> Path:
+        """Where their Claude Code keeps its files."""
         return self.root / "home" / ".claude"
 
     def host(self, place: str, mechanisms: Sequence[str]) -> EmbeddedHost:
@@ -134,6 +136,7 @@ class Terminal:
 
     @property
     def pid(self) -> int:
+        """The process id of its Claude Code."""
         return self._process.pid
 
     def say(self, text: str) -> str:

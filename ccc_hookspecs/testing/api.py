@@ -44,6 +44,7 @@ class MessagesApi:
 
     @property
     def port(self) -> int:
+        """The port it listens on, on 127.0.0.1."""
         return int(self._server.server_address[1])
 
     @property
@@ -200,6 +201,7 @@ def _object(raw: bytes) -> Json:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until an interrupt; returns the exit code, 0. `arguments`: those of the command line by default."""
     parser = argparse.ArgumentParser(prog="python -m ccc_hookspecs.testing.api", description="A loopback stand-in for the Messages API.")
     parser.add_argument("port", type=int, help="port on 127.0.0.1; 0 takes a free one")
     parser.add_argument("log", type=Path, help="file that gets one JSON line a request")

@@ -32,10 +32,12 @@ class SimulatedProcess:
 
     @property
     def pid(self) -> int:
+        """Its process id, also once it has ended."""
         return self.process.pid
 
     @property
     def alive(self) -> bool:
+        """Whether it has not ended; one that has is reaped by asking."""
         return self.process.poll() is None
 
     def records(self) -> list[Record]:
@@ -182,6 +184,7 @@ class SimulatedHeadless(SimulatedProcess):
         return recited(self.answers()[-1])
 
     def close(self) -> None:
+        """End it, and close the FIFO's writing end. Harmless when repeated."""
         self.stop()
         if self.writer >= 0:
             os.close(self.writer)
@@ -225,6 +228,7 @@ class SimulatedTerminal(SimulatedProcess):
         return [line[line.index("SEEN ") :] for line in self.screen().splitlines() if "SEEN [" in line]
 
     def close(self) -> None:
+        """End it, and close its terminal. Harmless when repeated."""
         self.stop()
         if self.master >= 0:
             os.close(self.master)

@@ -64,14 +64,17 @@ class ClaudeHome:
 
     @property
     def home(self) -> Path:
+        """What `HOME` is for its processes."""
         return self.root / "home"
 
     @property
     def config_dir(self) -> Path:
+        """Where Claude Code keeps its files there: `projects/`, `sessions/`."""
         return self.home / ".claude"
 
     @property
     def project(self) -> Path:
+        """The directory in which its processes run."""
         return self.root / "project"
 
     def make(self) -> ClaudeHome:

@@ -37,18 +37,22 @@ class RecordingHost:
 
     @property
     def state_dir(self) -> Path:
+        """A private directory in the test's own home; made at the first use."""
         path = self._home.root / "host-state"
         path.mkdir(mode=0o700, exist_ok=True)
         return path
 
     def headless_for(self, session_id: str) -> Headless | None:
+        """The adopted headless of this session, None when there is none or its simulated process has ended."""
         return next((agent for agent in self.headless_agents() if agent.session_id == session_id), None)
 
     def headless_agents(self) -> Sequence[Headless]:
+        """Every adopted headless, without the simulated ones that have ended."""
         return [_value(agent) for agent in self._agents if not isinstance(agent, SimulatedHeadless) or agent.alive]
 
     @contextmanager
     def session_lock(self, session_id: str, timeout: float) -> Iterator[None]:
+        """The session's lock within this process, waited for `timeout` seconds. Raises `SessionLockTimeout`."""
         with self._guard:
             lock = self._locks.setdefault(session_id, threading.RLock())
         if not lock.acquire(timeout=max(0.0, timeout)):
@@ -59,11 +63,13 @@ class RecordingHost:
             lock.release()
 
     def released(self, headless: Headless) -> None:
+        """Note in `releases` that this process is gone, once for a pid, and know it no more."""
         if headless.pid not in {gone.pid for gone in self.releases}:
             self.releases.append(headless)
         self._agents = [agent for agent in self._agents if _value(agent).pid != headless.pid]
 
     def config_dir(self, headless: Headless) -> Path:
+        """The headless's own configuration directory, or that of the home."""
         return headless.config_dir or self._home.config_dir
 
 
@@ -88,12 +94,14 @@ class CapturedSignals:
         self._receivers: list[tuple[NamedSignal, Any]] = []
 
     def connect(self) -> None:
+        """Write down every signal from now on."""
         for signal in signals.namespace.values():
             receiver = self._receiver(signal.name)
             signal.connect(receiver)
             self._receivers.append((signal, receiver))
 
     def disconnect(self) -> None:
+        """Write down nothing more; what was written stays. Harmless when repeated."""
         while self._receivers:
             signal, receiver = self._receivers.pop()
             signal.disconnect(receiver)
