@@ -23,11 +23,16 @@ _PASTE: Final = re.compile(r"</?pasted_content[^>]*>")
 
 
 class Watch:
-    """Looks for the proof of one message, each byte once. `accepted`: the process says that it has the message."""
+    """Looks for the proof of one message, each byte once.
+
+    `accepted`: the process says that it has the message. `blind`: a file that is there and could not be read at the last look, so that
+    no proof means nothing; or None.
+    """
 
     def __init__(self, message: Message, head: Head | None, transcript: Callable[[], Path | None]) -> None:
         self.message = message
         self.accepted = False
+        self.blind: str | None = None
         self.release: str | None = None
         self._transcript = transcript
         self._log = None if head is None else JsonlFollower(head.log, start=message.log_offset)
@@ -37,17 +42,24 @@ class Watch:
 
     def look(self) -> str | None:
         """The proof in words, or None. To be asked again as long as the process lives, and once after it is gone."""
+        self.blind = None
         for event in self._events():
             if (proof := self._by_event(event)) is not None:
                 return proof
         return next((proof for record in self._records() if (proof := self._by_record(record)) is not None), None)
 
     def _events(self) -> Iterator[dict[str, Any]]:
-        if self._log is None or self._log.poll() not in ("grown", "replaced"):
+        if self._log is None or not self._has_news(self._log):
             return
         for line in self._log.lines():
             if self._needle in line.data or b'"init"' in line.data or (self._result_will_do and b'"result"' in line.data):
                 yield from (record.data for record in parse(line))
+
+    def _has_news(self, file: JsonlFollower) -> bool:
+        growth = file.poll()
+        if growth == "unreadable":
+            self.blind = file.path
+        return growth in ("grown", "replaced")
 
     def _by_event(self, event: dict[str, Any]) -> str | None:
         kind, ours = event.get("type"), self.message.message_id
@@ -67,7 +79,7 @@ class Watch:
 
     def _records(self) -> Iterator[dict[str, Any]]:
         follower = self._follower()
-        if follower is None or follower.poll() not in ("grown", "replaced"):
+        if follower is None or not self._has_news(follower):
             return
         typed = self.message.terminal is not None
         for line in follower.lines():

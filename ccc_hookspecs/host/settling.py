@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from ccc_hookspecs.host.agents import last_words
+from ccc_hookspecs.host.errors import HostError
 from ccc_hookspecs.host.liveness import presence
 from ccc_hookspecs.host.proof import Watch
 from ccc_hookspecs.host.records import Head, Message, Session
@@ -34,7 +35,7 @@ class Settling:
         """The message as it stands now, when it was `written` before; any other is returned as it is."""
         if message.state != "written":
             return message
-        if (settled := self.proven(message)) is not None:
+        if (settled := self._look(message)) is not None:
             return settled
         head = self._head(message)
         if self._holder_lives(message, head):
@@ -47,9 +48,19 @@ class Settling:
         return self.proven(message) or self._give_back(message, head)
 
     def proven(self, message: Message) -> Message | None:
-        """The message as delivered, when that is proven by now: also one that is to be written again."""
+        """The message as delivered, when that is proven by now: also one that is to be written again.
+
+        Raises `HostError` when it is not, but a file that may prove it cannot be read: written again, it might be there twice.
+        """
         if message.head_id is None and message.terminal is None:
             return None
+        watch = self._watch(message)
+        delivered = self._look(message)
+        if delivered is None and watch.blind is not None:
+            raise HostError(f"{watch.blind}: cannot be read, and may show that message {message.message_id} arrived; it waits for that")
+        return delivered
+
+    def _look(self, message: Message) -> Message | None:
         watch = self._watch(message)
         proof = watch.look()
         if watch.release is not None and message.head_id is not None:

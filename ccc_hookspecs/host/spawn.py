@@ -8,12 +8,13 @@ import subprocess
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from ccc_hookspecs.claude.jsonl import JsonlFollower, parse
-from ccc_hookspecs.claude.paths import config_dir, find_transcript
+from ccc_hookspecs.claude.jsonl import Line, parse
+from ccc_hookspecs.claude.paths import config_dir, find_transcript, project_folders
 from ccc_hookspecs.host.errors import ClaudeError
 from ccc_hookspecs.host.heads import Heads
 from ccc_hookspecs.host.records import Head, Session
@@ -155,19 +156,36 @@ def resumable(session: Session) -> Path | None:
     """The transcript that `--resume` will read; None when the session is to be begun under its id.
 
     A process that was killed before its first turn leaves a transcript without conversation: `--resume` then finds "no
-    conversation", and `--session-id` says that the id is in use (all of eight releases measured). Such a file is moved aside.
+    conversation", and `--session-id` says that the id is in use (all of eight releases measured). Such a file is moved aside. Raises
+    `ClaudeError` when what is there cannot be read to its end, which tells nothing of what it holds; then it is left alone.
     """
     transcript = transcript_of(session)
-    if transcript is None or _has_conversation(transcript):
-        return transcript
-    aside = transcript.with_name(f"{transcript.name}.{int(time.time() * 1000)}.without-conversation")
-    log.warning("session %s: its transcript holds no conversation and is moved to %s", session.session_id, aside)
-    transcript.rename(aside)
+    try:
+        if transcript is None:
+            _look_for(session)
+        if transcript is None or _has_conversation(transcript):
+            return transcript
+        aside = transcript.with_name(f"{transcript.name}.{int(time.time() * 1000)}.without-conversation")
+        log.warning("session %s: its transcript holds no conversation and is moved to %s", session.session_id, aside)
+        transcript.rename(aside)
+    except OSError as error:
+        place = error.filename or transcript
+        raise ClaudeError(f"{place}: the transcript cannot be read: {error.strerror or error}; nothing is started without it") from error
     return None
 
 
+def _look_for(session: Session) -> None:
+    """Raises OSError when it cannot be told that the session has no transcript where its own directory's are."""
+    for folder in project_folders(session.cwd):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            (files_of(session) / "projects" / folder / f"{session.session_id}.jsonl").stat()
+
+
 def _has_conversation(transcript: Path) -> bool:
-    for line in JsonlFollower(transcript).lines():
-        if any(record.data.get("type") in ("user", "assistant") for record in parse(line)):
-            return True
+    """Whether there is a turn in it. Raises OSError when that cannot be read."""
+    with transcript.open("rb") as file:
+        for number, raw in enumerate(file):
+            line = Line(number, number, raw.replace(b"\0", b""))
+            if any(record.data.get("type") in ("user", "assistant") for record in parse(line)):
+                return True
     return False

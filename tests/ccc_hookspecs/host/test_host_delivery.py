@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from ccc_hookspecs import Decision, Deliver, Hold, Injection, Respawn
+from ccc_hookspecs.host.errors import HostError
 from ccc_hookspecs.host.pipe import Pipe
 from ccc_hookspecs.specs import Host
+from ccc_hookspecs.testing.harness import wait_until
 from ccc_hookspecs.testing.recording import CapturedSignals
 from tests.ccc_hookspecs.host.world import Answering, World, end_process
 
@@ -105,6 +107,30 @@ def test_a_write_that_succeeded_is_no_delivery(world: World) -> None:
     os.kill(pid, signal.SIGCONT)
     assert world.until(host, message).proof is not None
     assert world.headless(host, session).pid == pid
+
+
+def test_nothing_is_written_again_while_what_may_prove_it_cannot_be_read(world: World) -> None:
+    """The process took the message and is gone; until its log or the transcript shows that, there is no second try."""
+    host = world.host()
+    session = world.session(host, "first")
+    head = host.agents.known(session.session_id)
+    assert head is not None
+    transcript = world.home.transcript(session.session_id)
+    os.kill(head.pid or 0, signal.SIGSTOP)
+    message = host.send(session.session_id, "second")
+    os.kill(head.pid or 0, signal.SIGCONT)
+    wait_until(lambda: message.message_id.encode() in transcript.read_bytes(), "a record")
+    end_process(head.pid or 0)
+    kept = transcript.rename(transcript.with_suffix(".kept"))
+    log = head.log.rename(head.log.with_suffix(".kept"))
+    head.log.mkdir()
+    with pytest.raises(HostError, match="cannot be read"):
+        host.drive(session.session_id)
+    assert (world.now(host, message).state, host.headless_for(session.session_id)) == ("written", None)
+    head.log.rmdir()
+    log.rename(head.log)
+    kept.rename(transcript)
+    assert world.until(host, message).attempts == 0
 
 
 @pytest.mark.case("C91")

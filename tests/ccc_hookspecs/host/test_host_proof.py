@@ -145,6 +145,17 @@ def test_a_slash_command_is_proven_by_the_next_result_where_no_id_is_left_anywhe
     assert files.watch("cost").look() is None
 
 
+def test_a_file_that_cannot_be_read_is_told_from_one_that_proves_nothing(files: Files) -> None:
+    """What stands in its place cannot be read; once it is there again, it is looked at."""
+    watch = files.watch()
+    assert (watch.look(), watch.blind) == (None, None)
+    files.transcript.mkdir()
+    assert (watch.look(), watch.blind) == (None, str(files.transcript))
+    files.transcript.rmdir()
+    files.records({"type": "user", "uuid": MINE})
+    assert (watch.look() is not None, watch.blind) == (True, None)
+
+
 def test_what_stands_before_the_message_is_not_looked_at(files: Files) -> None:
     """Only what was written after the message can prove it; each byte is read once."""
     files.prints(lifecycle("completed"))

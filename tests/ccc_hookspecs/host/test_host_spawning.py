@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import os
 import signal
 import stat
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -98,6 +101,53 @@ def test_a_transcript_without_conversation_does_not_bar_the_session(world: World
     assert world.memory(host, session) == ["first"]
     (aside,) = path.parent.glob("*.without-conversation")
     assert aside.read_text() == left
+
+
+@pytest.mark.parametrize("failing", ["open", "read", "look"])
+def test_a_transcript_that_cannot_be_read_is_left_alone(world: World, failing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another user's, on a failing disk, or with no descriptor free: no process is started without it, and the text is kept."""
+    host = world.host()
+    session = world.session(host, "first")
+    end_process(world.headless(host, session).pid)
+    host.recover()
+    transcript = world.home.transcript(session.session_id)
+    content = transcript.read_bytes()
+    with monkeypatch.context() as failure:
+        fail_for(failure, transcript, failing)
+        message = host.send(session.session_id, "second")
+        assert "cannot be read" in str(message.error)
+        assert host.headless_for(session.session_id) is None
+    assert transcript.read_bytes() == content
+    host.push(session.session_id)
+    world.answered(host, message)
+    assert world.memory(host, session) == ["first", "second"]
+
+
+def fail_for(monkeypatch: pytest.MonkeyPatch, path: Path, failing: str) -> None:
+    """What the system says of a file: `open`, `read` or `look` fails for it. These tests may run as root, who may read everything."""
+    whole_open, whole_stat = Path.open, Path.stat
+
+    class Unreadable(io.BytesIO):
+        def __next__(self) -> bytes:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+
+    def opening(self: Path, *arguments: Any, **more: Any) -> Any:
+        if self != path:
+            return whole_open(self, *arguments, **more)
+        if failing == "read":
+            return Unreadable()
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), str(path))
+
+    def looking(self: Path, *arguments: Any, **more: Any) -> Any:
+        if self == path:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return whole_stat(self, *arguments, **more)
+
+    if failing == "look":
+        monkeypatch.setattr(Path, "stat", looking)
+        monkeypatch.setattr("ccc_hookspecs.host.spawn.find_transcript", lambda *arguments: None)
+    else:
+        monkeypatch.setattr(Path, "open", opening)
 
 
 def test_a_session_begun_elsewhere_is_taken_up(world: World) -> None:
