@@ -15,7 +15,7 @@ from ccc_hookspecs.host.errors import ClaudeError
 from ccc_hookspecs.host.heard import Heard
 from ccc_hookspecs.host.pipe import HalfWritten, NoReader, Pipe, PipeFull, user_line
 from ccc_hookspecs.host.records import Head, Message, Session
-from ccc_hookspecs.host.releases import KEEPS_BLOCKS, KEEPS_MID_TURN, is_before, last_writer
+from ccc_hookspecs.host.releases import KEEPS_BLOCKS, KEEPS_MID_TURN, NAMES_MESSAGES, is_before, is_from, last_writer
 from ccc_hookspecs.host.settling import Settling, session_transcript_size
 from ccc_hookspecs.host.spawn import transcript_of
 from ccc_hookspecs.host.store import Store
@@ -96,7 +96,7 @@ class Delivery:
     def _inject(self, session: Session, message: Message, head: Head) -> bool:
         if head.jammed:
             return self._jammed(message, head)
-        if is_before(head.release, KEEPS_MID_TURN) and turn_under_way(head.log):
+        if self._leaves_no_trace(message, head) and self._turn_under_way(head):
             return False
         decision = self._ask(message, head)
         if isinstance(decision, Respawn):
@@ -106,6 +106,15 @@ class Delivery:
         if decision.catch_up is not None:
             message = self._store.outbox.keep_catch_up(message, decision.catch_up, decision.catch_up_turns)
         return self._write(message, head)
+
+    def _leaves_no_trace(self, message: Message, head: Head) -> bool:
+        """Whether nothing would tell that this text arrived, were it given in the middle of a turn."""
+        slash = message.is_command and not is_from(head.release, NAMES_MESSAGES)
+        return slash or is_before(head.release, KEEPS_MID_TURN)
+
+    def _turn_under_way(self, head: Head) -> bool:
+        last = self._store.outbox.last_taken(head.id)
+        return turn_under_way(head.log, None if last is None else last.log_offset)
 
     def _jammed(self, message: Message, head: Head) -> bool:
         """The head can take no message any more; only a person may end it before it ends by itself."""
@@ -177,7 +186,7 @@ class Delivery:
 
     def _takes_blocks_apart(self, message: Message) -> bool:
         """Whether the session's release would take two blocks apart. A slash command is only one in a block of its own."""
-        if message.catch_up is None or message.text.lstrip().startswith("/"):
+        if message.catch_up is None or message.is_command:
             return False
         release = self._store.heads.last_release(message.session_id)
         if release is None and (transcript := transcript_of(self._store.sessions.get(message.session_id))) is not None:

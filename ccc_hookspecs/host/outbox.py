@@ -35,6 +35,14 @@ class Outbox:
             row = db.execute("SELECT * FROM outbox WHERE message_id = ?", (message_id,)).fetchone()
         return None if row is None else Message.of(row)
 
+    def last_taken(self, head_id: int) -> Message | None:
+        """The last message that was delivered to this head, as long as it is remembered."""
+        with self._database.reading() as db:
+            row = db.execute(
+                "SELECT * FROM outbox WHERE head_id = ? AND state = 'delivered' ORDER BY seq DESC LIMIT 1", (head_id,)
+            ).fetchone()
+        return None if row is None else Message.of(row)
+
     def open_of(self, session_id: str) -> tuple[Message, ...]:
         """The messages of a session that are not proven delivered, in order."""
         with self._database.reading() as db:

@@ -3,7 +3,7 @@
 Measured on eight releases from 2.0.42 to 2.1.332: a message's id becomes the `uuid` of its `user` record. Taken up in the
 middle of a turn it becomes the `source_uuid` of a `queued_command` attachment instead (2.1.119 and later). `command_lifecycle` and
 `result` events name it (2.1.216 and later); a `user` event replays it when `--replay-user-messages` was given. On releases that
-print no lifecycle, a slash command leaves no id anywhere: there the next `result` has to do.
+print no lifecycle, a slash command leaves no id anywhere: there the next `result` has to do, so they are given one between turns only.
 
 That it is in a process's own queue (lifecycle `queued` or `started`, the `init` of its turn) is no proof: it is gone with the process.
 """
@@ -17,8 +17,10 @@ from typing import Any, Final
 
 from ccc_hookspecs.claude.jsonl import JsonlFollower, parse
 from ccc_hookspecs.host.records import Head, Message
+from ccc_hookspecs.host.releases import NAMES_MESSAGES, is_from
 from ccc_hookspecs.host.tmux import typable
 
+_TELLING: Final = re.compile(rb'"(result|command_lifecycle)"')
 _PASTE: Final = re.compile(r"</?pasted_content[^>]*>")
 
 
@@ -38,7 +40,7 @@ class Watch:
         self._log = None if head is None else JsonlFollower(head.log, start=message.log_offset)
         self._file: JsonlFollower | None = None
         self._needle = message.message_id.encode()
-        self._result_will_do = message.text.lstrip().startswith("/")
+        self._result_will_do = message.is_command and not is_from(None if head is None else head.release, NAMES_MESSAGES)
 
     def look(self) -> str | None:
         """The proof in words, or None. To be asked again as long as the process lives, and once after it is gone."""
@@ -52,7 +54,7 @@ class Watch:
         if self._log is None or not self._has_news(self._log):
             return
         for line in self._log.lines():
-            if self._needle in line.data or b'"init"' in line.data or (self._result_will_do and b'"result"' in line.data):
+            if self._needle in line.data or b'"init"' in line.data or (self._result_will_do and _TELLING.search(line.data)):
                 yield from (record.data for record in parse(line))
 
     def _has_news(self, file: JsonlFollower) -> bool:
@@ -63,17 +65,18 @@ class Watch:
 
     def _by_event(self, event: dict[str, Any]) -> str | None:
         kind, ours = event.get("type"), self.message.message_id
-        named = ours in (event.get("command_uuid"), event.get("user_message_uuid")) or ours in (event.get("user_message_uuids") or ())
+        names = _names(event)
+        named = ours in names
         if kind == "system" and isinstance(event.get("claude_code_version"), str):
             self.release = event["claude_code_version"]
+        # Where events name the messages that they are about, one that does not name this one is about another.
+        self._result_will_do &= not names and kind != "command_lifecycle" and not is_from(self.release, NAMES_MESSAGES)
         if kind == "user" and event.get("uuid") == ours:
             return "replayed on its output"
         if kind == "result" and (named or (self._result_will_do and event.get("subtype") != "error_during_execution")):
             return "answered on its output"
-        if kind == "command_lifecycle" and named:
-            self._result_will_do = False
-            if event.get("state") == "completed":
-                return "completed on its output"
+        if kind == "command_lifecycle" and named and event.get("state") == "completed":
+            return "completed on its output"
         self.accepted |= named
         return None
 
@@ -115,6 +118,13 @@ class Watch:
 def squeezed(text: str) -> str:
     """A text without what a terminal's input field may change: its white space, and what marks a paste (2.1.332)."""
     return "".join(_PASTE.sub("", text).split())
+
+
+def _names(event: dict[str, Any]) -> list[object]:
+    """The ids of the messages that an event says it is about."""
+    several = event.get("user_message_uuids")
+    one = (event.get("command_uuid"), event.get("user_message_uuid"))
+    return [*(name for name in one if name is not None), *(several if isinstance(several, list) else ())]
 
 
 def _text(content: object) -> str:

@@ -126,6 +126,11 @@ class Message:
     proof: str | None = None
     delivered_at: float | None = None
 
+    @property
+    def is_command(self) -> bool:
+        """Whether Claude Code takes the text for a slash command, be it one that it knows or not."""
+        return self.text.lstrip().startswith("/")
+
     @classmethod
     def of(cls, row: sqlite3.Row) -> Message:
         """From a row of `outbox`."""

@@ -25,10 +25,25 @@ SAYS_WHERE_IT_IS: Final = (2, 1, 168)
 """The first release known to name the session that it went on to by `/clear` in the live-session registry; 2.1.119 keeps the old name."""
 
 
+NAMES_MESSAGES: Final = (2, 1, 216)
+"""The first release known to name the messages that its `command_lifecycle` and `result` events are about."""
+
+
 def is_before(release: str | None, first: tuple[int, int, int]) -> bool:
     """Whether a release such as `2.1.6` is older than `first`; False when it is not known."""
-    numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", release or "")
-    return numbers is not None and tuple(int(number) for number in numbers.groups()) < first
+    numbers = _numbers(release)
+    return numbers is not None and numbers < first
+
+
+def is_from(release: str | None, first: tuple[int, int, int]) -> bool:
+    """Whether a release is `first` or newer; False when it is not known."""
+    numbers = _numbers(release)
+    return numbers is not None and numbers >= first
+
+
+def _numbers(release: str | None) -> tuple[int, ...] | None:
+    found = re.match(r"(\d+)\.(\d+)\.(\d+)", release or "")
+    return None if found is None else tuple(int(number) for number in found.groups())
 
 
 def last_writer(transcript: Path) -> str | None:

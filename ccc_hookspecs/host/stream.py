@@ -12,16 +12,19 @@ QUIET_SECONDS: Final = 1.0
 """A log that ends with a result and stays so for this long belongs to a turn that is over."""
 
 
-def turn_under_way(log: Path) -> bool:
-    """Whether the last turn in a log has no result yet. A process that never began one has none."""
+def turn_under_way(log: Path, given: int | None = None) -> bool:
+    """Whether the last turn in a log has no result yet. A process that never began one has none.
+
+    `given`: where the log ended when the process was given the last text that it took: its turn is over with a result behind that.
+    """
     for line in lines_backward(log):
         for record in parse(line):
             kind = record.data.get("type")
             if kind == "result":
-                return False
+                return given is not None and line.offset < given
             if kind in ("assistant", "user") or record.data.get("subtype") == "init":
                 return True
-    return False
+    return given is not None
 
 
 class Answer:

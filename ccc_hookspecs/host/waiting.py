@@ -117,7 +117,7 @@ class Wait:
             case "held" if message.hold is not None:
                 return f"held: {message.hold.reason}" + (f" ({', '.join(message.hold.signs)})" if message.hold.signs else "")
             case "queued" | "held":
-                return "waits for the messages before it" if message.error is None else f"is tried again: {message.error}"
+                return "waits for what is under way before it" if message.error is None else f"is tried again: {message.error}"
             case "written" if message.terminal is not None:
                 return "typed into the terminal, waiting until it is taken"
             case "written":

@@ -12,9 +12,11 @@ import pytest
 from ccc_hookspecs import Decision, Deliver, Hold, Injection, Respawn
 from ccc_hookspecs.host.errors import HostError
 from ccc_hookspecs.host.pipe import Pipe
+from ccc_hookspecs.host.stream import turn_under_way
 from ccc_hookspecs.specs import Host
 from ccc_hookspecs.testing.harness import wait_until
 from ccc_hookspecs.testing.recording import CapturedSignals
+from ccc_hookspecs.testing.simulator import NEWEST
 from tests.ccc_hookspecs.host.world import Answering, World, end_process
 
 
@@ -56,6 +58,45 @@ def test_texts_sent_during_a_turn_stay_apart_and_in_order(world: World) -> None:
     sent = [host.send(session.session_id, f"text {number}") for number in range(3)]
     world.answered(host, sent[-1])
     assert world.prompts(session)[1:] == [message.message_id for message in (busy, *sent)]
+
+
+@pytest.mark.parametrize("release", ["2.1.119", "2.1.168", "2.1.216", NEWEST])
+@pytest.mark.parametrize("text", ["/compact", "/home/me/app.py fails"])
+def test_a_text_like_a_command_is_not_lost_with_a_process_that_never_read_it(world: World, release: str, text: str) -> None:
+    """Sent in the middle of a turn, it is not proven by that turn's result: when the process ends with it, the next one gets it."""
+    world.simulator.release = release
+    host = world.host()
+    session = world.session(host, "first")
+    slow = world.until(host, host.send(session.session_id, "SLOW 1"))
+    head = host.agents.known(session.session_id)
+    assert head is not None
+    os.kill(head.pid or 0, signal.SIGSTOP)
+    message = host.send(session.session_id, text)
+    with head.log.open("a") as log:
+        names = {} if release < "2.1.216" else {"user_message_uuid": slow.message_id}
+        print(json.dumps({"type": "result", "subtype": "success", "session_id": session.session_id, **names}), file=log)
+    host.drive(session.session_id)
+    os.killpg(head.pid or 0, signal.SIGKILL)
+    end = world.until(host, message)
+    assert end.head_id != head.id
+
+
+@pytest.mark.parametrize("release", ["2.1.119", "2.1.168"])
+def test_a_command_waits_for_the_end_of_a_turn_where_no_id_is_left_of_it(world: World, release: str) -> None:
+    """Also for a turn that is to come: the process took its message and has printed nothing of it yet."""
+    world.simulator.release = release
+    host = world.host()
+    session = world.session(host, "first")
+    slow = world.until(host, host.send(session.session_id, "SLOW 1"))
+    command = host.send(session.session_id, "/cost")
+    assert command.state == "queued"
+    head = host.agents.known(session.session_id)
+    assert head is not None
+    printed = head.log.read_bytes()
+    results = world.answered(host, command).log_offset
+    assert b'"result"' in head.log.read_bytes()[len(printed) : results]
+    assert turn_under_way(head.log, slow.log_offset) is False
+    assert turn_under_way(head.log, head.log.stat().st_size) is True
 
 
 @pytest.mark.case("C77")

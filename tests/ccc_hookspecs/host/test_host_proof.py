@@ -22,7 +22,7 @@ class Files:
         self.log, self.transcript = directory / "log", directory / "transcript.jsonl"
         self.log.touch()
 
-    def watch(self, text: str = "hello", *, terminal: str | None = None) -> Watch:
+    def watch(self, text: str = "hello", *, terminal: str | None = None, release: str | None = None) -> Watch:
         head = Head(
             id=1,
             session_id=SESSION,
@@ -36,6 +36,7 @@ class Files:
             transcript_size=0,
             resumed=False,
             mark="",
+            release=release,
         )
         message = Message(
             seq=1,
@@ -143,6 +144,25 @@ def test_a_slash_command_is_proven_by_the_next_result_where_no_id_is_left_anywhe
     files.prints(lifecycle("queued"), {"type": "result", "subtype": "success"})
     assert new.look() is None
     assert files.watch("cost").look() is None
+
+
+@pytest.mark.parametrize("release", ["2.1.216", "2.1.332"])
+def test_a_result_of_another_turn_never_proves_a_slash_command(files: Files, release: str) -> None:
+    """When one is sent in the middle of a turn, the next result is that turn's: it names another message, or none when the turn failed."""
+    watch, unknown = files.watch("/home/me/app.py fails", release=release), files.watch("/home/me/app.py fails")
+    files.prints({"type": "result", "subtype": "success", "user_message_uuid": "another"}, {"type": "result", "subtype": "success"})
+    assert (watch.look(), unknown.look()) == (None, None)
+    files.prints(lifecycle("completed"))
+    assert watch.look() is not None
+
+
+def test_what_names_messages_at_all_names_this_one_too(files: Files) -> None:
+    """A process of a release that is not known yet shows by the first event that names a message, or by its `init`, that its results do."""
+    signs = [lifecycle("started", uuid="another"), {"type": "system", "subtype": "init", "claude_code_version": "2.1.216"}]
+    for sign in signs:
+        watch = files.watch("/cost")
+        files.prints(sign, {"type": "result", "subtype": "success"})
+        assert watch.look() is None
 
 
 def test_a_file_that_cannot_be_read_is_told_from_one_that_proves_nothing(files: Files) -> None:
