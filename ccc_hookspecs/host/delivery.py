@@ -16,7 +16,7 @@ from ccc_hookspecs.host.heard import Heard
 from ccc_hookspecs.host.pipe import HalfWritten, NoReader, Pipe, PipeFull, user_line
 from ccc_hookspecs.host.records import Head, Message, Session
 from ccc_hookspecs.host.releases import KEEPS_BLOCKS, KEEPS_MID_TURN, NAMES_MESSAGES, is_before, is_from, last_writer
-from ccc_hookspecs.host.settling import Settling, session_transcript_size
+from ccc_hookspecs.host.settling import Settling, session_transcript_size, size_of
 from ccc_hookspecs.host.spawn import transcript_of
 from ccc_hookspecs.host.store import Store
 from ccc_hookspecs.host.stream import turn_under_way
@@ -197,9 +197,7 @@ class Delivery:
         one_piece = pipe.make_room(len(line))
         session = self._store.sessions.get(message.session_id)
         self._checkpoint("intend")
-        message = self._store.outbox.intend(
-            message, head, log_offset=head.log.stat().st_size, transcript_offset=session_transcript_size(session)
-        )
+        message = self._store.outbox.intend(message, head, log_offset=size_of(head.log), transcript_offset=session_transcript_size(session))
         if not one_piece:
             self._store.heads.jam(head.id, True)
         self._checkpoint("write")

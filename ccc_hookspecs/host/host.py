@@ -19,6 +19,7 @@ from ccc_hookspecs.errors import SessionLockTimeout
 from ccc_hookspecs.host.agents import Agents
 from ccc_hookspecs.host.delivery import Delivery
 from ccc_hookspecs.host.errors import ClaudeError, HostError, UnknownSession
+from ccc_hookspecs.host.guard import guarded
 from ccc_hookspecs.host.liveness import presence, seen_within
 from ccc_hookspecs.host.records import Message, Session
 from ccc_hookspecs.host.spawn import environment, files_of, transcript_of
@@ -188,17 +189,31 @@ class EmbeddedHost:
         return [self._claude or session.claude, "--resume", session.session_id], environment(os.environ, session)
 
     def tick(self, tick: Tick) -> None:
-        """One beat: the dead are cleared away, plugins get their tick, and what is held is asked about again."""
-        self.recover()
+        """One beat: the dead are cleared away, plugins get their tick, and what is held is asked about again.
+
+        An error in one session is logged, and the others are gone on with.
+        """
+        with guarded("looking after the headless processes"):
+            self.recover()
         self.manager.on_tick(self, tick)
-        for session_id in dict.fromkeys(message.session_id for message in self.store.outbox.open()):
+        with guarded("looking into the outbox"):
+            for session_id in dict.fromkeys(message.session_id for message in self.store.outbox.open()):
+                self.take_on(session_id)
+
+    def take_on(self, session_id: str) -> None:
+        """As `drive` of a session that no other process is at; an error is logged and goes no further."""
+        with guarded("delivery", session_id):
             self.drive(session_id, lock_seconds=0.0)
 
     def recover(self) -> None:
-        """Find the heads again that this state directory knows, and forget those whose process is gone."""
+        """Find the heads again that this state directory knows, and forget those whose process is gone.
+
+        An error with one head is logged, and the others are gone on with.
+        """
         for head in self.store.heads.all_live():
             if head.pid is None or presence(head.pid, head.start_time) == "gone":
-                self._locked(self._look_after, head.session_id, 0.0)
+                with guarded("clearing away a headless", head.session_id):
+                    self._locked(self._look_after, head.session_id, 0.0)
         if time.monotonic() - self._forgot >= FORGET_SECONDS:
             self._forgot = time.monotonic()
             self.agents.forget_old()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable
@@ -11,11 +10,9 @@ from typing import Any, Final
 from blinker import NamedSignal
 
 from ccc_hookspecs import signals
-from ccc_hookspecs.host.errors import HostError
+from ccc_hookspecs.host.guard import guarded
 from ccc_hookspecs.host.host import EmbeddedHost
 from ccc_hookspecs.ticker import Ticker
-
-log = logging.getLogger(__name__)
 
 PUMP_SECONDS: Final = 0.25
 """How often the outbox is looked at. What is held is asked about at each tick only."""
@@ -83,27 +80,33 @@ def serve(host: EmbeddedHost, interval: float, stop: threading.Event, report: Re
 
 
 def pump(host: EmbeddedHost, stop: threading.Event) -> None:
-    """Take on whatever may be written, until `stop` is set.
-
-    The database is looked into only after something was written to it, and a message that makes no progress ever less often.
-    """
-    seen: object = None
-    active: set[str] = set()
-    pause, due = PUMP_SECONDS, 0.0
+    """Take on whatever may be written, until `stop` is set. What goes wrong in one session is logged, and the others are gone on with."""
+    looks = _Looks(host)
     while not stop.wait(PUMP_SECONDS):
-        now = host.store.database.fingerprint()
-        if now != seen:
-            seen, active, pause, due = now, host.active(), PUMP_SECONDS, 0.0
-        if time.monotonic() >= due:
-            for session_id in active:
-                _drive(host, session_id)
-            pause = min(pause * 1.5, SLOWEST_SECONDS)
-            due = time.monotonic() + pause
+        with guarded("looking into the outbox"):
+            looks.look()
+            continue
+        stop.wait(SLOWEST_SECONDS)
 
 
-def _drive(host: EmbeddedHost, session_id: str) -> None:
-    try:
-        host.drive(session_id, lock_seconds=0.0)
-    except HostError:
-        # A full disk or the like passes; what is kept stays kept, and is taken on at the next look.
-        log.exception("session %s could not be driven", session_id, extra={"ccc_session": session_id})
+class _Looks:
+    """The database is looked into only after something was written to it, and a message that makes no progress ever less often."""
+
+    def __init__(self, host: EmbeddedHost) -> None:
+        self._host = host
+        self._seen: object = None
+        self._active: set[str] = set()
+        self._pause, self._due = PUMP_SECONDS, 0.0
+
+    def look(self) -> None:
+        """Take on what there is by now."""
+        now = self._host.store.database.fingerprint()
+        if now != self._seen:
+            self._active = self._host.active()
+            self._seen, self._pause, self._due = now, PUMP_SECONDS, 0.0
+        if time.monotonic() < self._due:
+            return
+        for session_id in self._active:
+            self._host.take_on(session_id)
+        self._pause = min(self._pause * 1.5, SLOWEST_SECONDS)
+        self._due = time.monotonic() + self._pause

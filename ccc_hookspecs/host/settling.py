@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from ccc_hookspecs.host.agents import last_words
@@ -105,7 +106,12 @@ class Settling:
 def session_transcript_size(session: Session) -> int:
     """Bytes that the session's transcript has now, 0 when it has none."""
     path = transcript_of(session)
+    return 0 if path is None else size_of(path)
+
+
+def size_of(path: Path) -> int:
+    """Bytes that a file has now, 0 when it is not there."""
     try:
-        return 0 if path is None else path.stat().st_size
+        return path.stat().st_size
     except FileNotFoundError:
         return 0

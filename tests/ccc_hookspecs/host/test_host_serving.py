@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from ccc_hookspecs.host.errors import StateError
+from ccc_hookspecs.host.host import EmbeddedHost
 from ccc_hookspecs.host.serving import serve
 from ccc_hookspecs.outcomes import HeldInjection, Kept
 from ccc_hookspecs.signals import emit, headless_kept, injection_held
 from ccc_hookspecs.testing.harness import wait_until
-from ccc_hookspecs.values import Hold
+from ccc_hookspecs.values import Hold, Tick
 from tests.ccc_hookspecs.host.world import Answering, World, end_process
 
 
@@ -96,3 +98,80 @@ def test_held_texts_are_asked_about_at_ticks_alone(world: World) -> None:
     stop.set()
     thread.join(60)
     assert len(plugin.asked) - before == len(plugin.ticks)
+
+
+def test_a_deleted_log_stops_neither_its_session_nor_another(world: World) -> None:
+    """The text is delivered all the same, as the transcript shows."""
+    host = world.host()
+    sessions = [world.session(host, "first") for _ in range(2)]
+    head = host.agents.known(sessions[0].session_id)
+    assert head is not None
+    head.log.unlink()
+    command = world.popen("serve", "--json")
+    ready(command)
+    messages = [host.store.outbox.add(session.session_id, "second") for session in sessions]
+    wait_until(lambda: {world.now(host, message).state for message in messages} == {"delivered"}, "both delivered")
+    command.terminate()
+    assert command.wait(60) == 0
+    assert world.headless(host, sessions[0]).pid == head.pid
+
+
+class Broken(EmbeddedHost):
+    """A host to which something happens in one session, and to its outbox and its heads now and then."""
+
+    session_id = ""
+    broken: tuple[str, ...] = ()
+
+    def drive(self, session_id: str, *, lock_seconds: float = 0.0) -> bool:
+        if session_id == self.session_id:
+            raise OSError("too many open files")
+        return super().drive(session_id, lock_seconds=lock_seconds)
+
+    def _once(self, name: str) -> None:
+        if name in self.broken:
+            self.broken = tuple(other for other in self.broken if other != name)
+            raise StateError(self.state_dir, "disk I/O error")
+
+    def active(self) -> set[str]:
+        self._once("active")
+        return super().active()
+
+    def recover(self) -> None:
+        self._once("recover")
+        super().recover()
+
+
+def test_an_error_in_one_session_does_not_reach_the_others(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """A tick goes to the plugins and on to the next session; the log names the session that failed, with where it did."""
+    plugin = Answering()
+    host = world.host(plugin, kind=Broken)
+    bad, good = host.begin(world.home.project), world.session(host, "first")
+    host.store.outbox.add(bad.session_id, "first")
+    message = host.store.outbox.add(good.session_id, "second")
+    assert isinstance(host, Broken)
+    host.session_id, host.broken = bad.session_id, ("recover",)
+    for number in (1, 2):
+        host.tick(Tick(number=number, monotonic=1.0, interval=5.0))
+    assert [tick.number for tick in plugin.ticks] == [1, 2]
+    assert world.now(host, message).state in ("written", "delivered")
+    failed = [record for record in caplog.records if getattr(record, "ccc_session", None) == bad.session_id]
+    assert failed
+    assert all(record.exc_info for record in failed)
+
+
+def test_serving_goes_on_after_an_error(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The outbox could not be looked into once, and one session never: what another session is sent is delivered."""
+    monkeypatch.setattr("ccc_hookspecs.host.serving.SLOWEST_SECONDS", 0.1)
+    host = world.host(kind=Broken)
+    bad, good = host.begin(world.home.project), world.session(host, "first")
+    assert isinstance(host, Broken)
+    host.session_id, host.broken = bad.session_id, ("active",)
+    stop = threading.Event()
+    thread = threading.Thread(target=serve, args=(host, 60.0, stop, lambda event: None))
+    thread.start()
+    host.store.outbox.add(bad.session_id, "first")
+    message = host.store.outbox.add(good.session_id, "second")
+    wait_until(lambda: world.now(host, message).state == "delivered" and not host.broken, "delivered")
+    stop.set()
+    thread.join(60)
+    assert not thread.is_alive()

@@ -226,7 +226,7 @@ class World:
 
     def _heads(self) -> list[int]:
         """The processes that carry a mark of this world's state directory."""
-        marks = {path.stem for path in (self.state / "heads").glob("*.log")}
+        marks = {path.stem for path in (self.state / "heads").glob("*")}
         found = []
         for process in psutil.process_iter():
             with suppress(psutil.Error, OSError):
