@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 
@@ -19,9 +19,6 @@ from ccc_hookspecs.host.output import Output
 from ccc_hookspecs.host.serving import serve as serve_until
 from ccc_hookspecs.host.store import STATE_VARIABLE
 from ccc_hookspecs.host.tools import Context, Tools, command
-
-PUSH_SECONDS: Final = 2.0
-"""How long a command waits for a session that another process is at, before it goes on waiting interruptibly."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -50,7 +47,7 @@ def start(tools: Tools, prompt: str, cwd: Path, no_wait: bool, arguments: tuple[
         session = host.begin(cwd.resolve(), arguments)
         message = host.store.outbox.add(session.session_id, text)
         tools.output.note(f"session {session.session_id}")
-        host.push(session.session_id, lock_seconds=PUSH_SECONDS)
+        host.push(session.session_id, lock_seconds=talking.PUSH_SECONDS)
         return _see(tools, host, message.message_id, stop, no_wait=no_wait)
 
 
@@ -75,9 +72,9 @@ def send(tools: Tools, session: str, text: str | None, no_wait: bool, now: bool)
         message = waiting[-1] if given is None else host.store.outbox.add(session_id, given)
         if given is not None and given.strip() == "/clear":
             tools.output.note("/clear empties the process, not the session, which keeps its turns; `ccc-host start` begins an empty one")
-        host.push(session_id, lock_seconds=PUSH_SECONDS)
-        if now and talking.tell_cost(host, tools.output, session_id):
-            host.overrule(session_id)
+        host.push(session_id, lock_seconds=talking.PUSH_SECONDS)
+        if now:
+            talking.overrule(host, tools.output, session_id, stop)
         return _see(tools, host, message.message_id, stop, no_wait=no_wait)
 
 
@@ -115,7 +112,7 @@ def list_(tools: Tools) -> ExitCode:
 @command
 def drop(tools: Tools, message: str) -> ExitCode:
     """Give up a message that is kept and was not delivered. MESSAGE is its id or the beginning of it."""
-    dropped = tools.host(plugins=False).store.outbox.drop(message)
+    dropped = tools.host(plugins=False).drop(message)
     if tools.output.as_json:
         tools.output.value(talking.shown(dropped))
     else:

@@ -83,6 +83,8 @@ CREATE TABLE journal (
     detail TEXT NOT NULL
 );
 """,
+    # An overruling is no property of a message: it is for what a person was shown, and for one try.
+    "ALTER TABLE outbox DROP COLUMN overruled",
 )
 """The scripts that lead from each schema version to the next; the last version is their number."""
 

@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -149,14 +150,24 @@ class EmbeddedHost:
         self.store.outbox.retry(session_id)
         return self.drive(session_id, lock_seconds=lock_seconds)
 
-    def overrule(self, session_id: str, *, lock_seconds: float = LOCK_SECONDS) -> bool:
-        """As `drive`, but the first message waits for nothing: a person was told what that costs (`Hold.cost`) and wants it so."""
-        self.store.outbox.overrule(session_id)
-        return self.drive(session_id, lock_seconds=lock_seconds)
+    def overrule(self, shown: Message, *more: Message, lock_seconds: float = LOCK_SECONDS) -> bool:
+        """As `drive`, but what a person was told the cost of (`Hold.cost`) and wants all the same is done: the session's first message
+        does not wait for what it waited for, held or given to a process, when it was `shown`, and at `more` showings of the same one.
+        Whatever else it has to wait for it waits for.
+        """
+        return self._locked(partial(self._delivery.drive, overruled=(shown, *more)), shown.session_id, lock_seconds)
 
     def drive(self, session_id: str, *, lock_seconds: float = LOCK_SECONDS) -> bool:
         """Settle what was written in a session and write what may be; False when another process was at it all the while."""
         return self._locked(self._delivery.drive, session_id, lock_seconds)
+
+    def drop(self, given: str, *, lock_seconds: float = LOCK_SECONDS) -> Message:
+        """Give up the kept message whose id starts with `given`; returns it. Raises `UnknownMessage` when there is none, or a process
+        has it, and `SessionLockTimeout` when another process was at its session all the while.
+        """
+        message = self.store.outbox.waiting(given)
+        with self.session_lock(message.session_id, lock_seconds):
+            return self.store.outbox.drop(message)
 
     def active(self) -> set[str]:
         """The sessions whose first message is neither held nor given up, so that it may go on at any time."""

@@ -55,25 +55,27 @@ class Outbox:
             rows = db.execute("SELECT * FROM outbox WHERE state != 'delivered' ORDER BY seq")
             return tuple(Message.of(row) for row in rows)
 
-    def hold(self, message: Message, hold: Hold) -> Message:
-        """It waits; the time of the first hold stays. An overruling counts for one try only."""
-        return self._set(message, state="held", hold=hold_json(hold), held_since=message.held_since or time.time(), overruled=0)
+    def hold(self, message: Message, hold: Hold, *, own: bool = False) -> Message:
+        """It waits; the time of the first hold stays. `own`: for a reason of the host's own, not for a plugin's."""
+        return self._set(message, state="held", hold=hold_json(hold, own=own), held_since=message.held_since or time.time())
 
     def keep_catch_up(self, message: Message, text: str | None, turns: tuple[str, ...]) -> Message:
         """Keep the turns that go before it, in place of any that were to go there before."""
         return self._set(message, catch_up=None if text is None else from_text(text), catch_up_turns=json.dumps(turns))
 
     def intend(self, message: Message, head: Head, *, log_offset: int, transcript_offset: int) -> Message:
-        """It is about to be written to this head, whose inputs it belongs to from now on."""
+        """It is about to be written to this head, whose inputs it belongs to from now on. Raises `UnknownMessage` when it was dropped."""
         first = message.head_id is None and message.terminal is None
         log_offset = message.log_offset if message.head_id == head.id else log_offset
         with self._database.writing() as db:
             done = db.execute(
                 "UPDATE outbox SET state = 'written', head_id = ?, terminal = NULL, wrote = 0, written_at = ?, log_offset = ?,"
-                " transcript_offset = ?, overruled = 0, hold = NULL, error = NULL WHERE seq = ? RETURNING *",
+                " transcript_offset = ?, hold = NULL, error = NULL WHERE seq = ? RETURNING *",
                 (head.id, time.time(), log_offset, transcript_offset if first else message.transcript_offset, message.seq),
             )
-            message = Message.of(done.fetchone())
+            if (row := done.fetchone()) is None:
+                raise UnknownMessage(message.message_id, "it was dropped")
+            message = Message.of(row)
             db.execute(
                 "INSERT OR IGNORE INTO inputs (head_id, message_id, sent_at) VALUES (?, ?, ?)", (head.id, message.message_id, time.time())
             )
@@ -82,7 +84,7 @@ class Outbox:
     def intend_typed(self, message: Message, terminal: str, *, transcript_offset: int) -> Message:
         """It is about to be typed into this terminal."""
         given = {"head_id": None, "terminal": terminal, "wrote": 0, "written_at": time.time(), "transcript_offset": transcript_offset}
-        return self._set(message, state="written", overruled=0, hold=None, error=None, **given)
+        return self._set(message, state="written", hold=None, error=None, **given)
 
     def wrote(self, message: Message) -> Message:
         """Its last byte is in the pipe."""
@@ -90,9 +92,7 @@ class Outbox:
 
     def delivered(self, message: Message, proof: str) -> Message:
         """Its delivery is proven, by `proof` in words. Its text is removed; the rest stays for a while, so that it can be looked up."""
-        return self._set(
-            message, state="delivered", proof=proof, delivered_at=time.time(), hold=None, error=None, overruled=0, catch_up=None, text=b""
-        )
+        return self._set(message, state="delivered", proof=proof, delivered_at=time.time(), hold=None, error=None, catch_up=None, text=b"")
 
     def forget_before(self, moment: float) -> None:
         """Drop what was delivered before `moment`."""
@@ -115,26 +115,24 @@ class Outbox:
         with self._database.writing() as db:
             db.execute("UPDATE outbox SET state = 'queued', attempts = 1 WHERE session_id = ? AND state = 'failed'", (session_id,))
 
-    def overrule(self, session_id: str) -> None:
-        """A person says that the first message of a session shall not wait."""
-        with self._database.writing() as db:
-            db.execute(
-                "UPDATE outbox SET overruled = 1 WHERE seq = (SELECT MIN(seq) FROM outbox WHERE session_id = ? AND state != 'delivered')",
-                (session_id,),
-            )
-
-    def drop(self, given: str) -> Message:
-        """Forget the one message, not given to any process now, whose id starts with `given`. Raises `UnknownMessage`."""
-        with self._database.writing() as db:
+    def waiting(self, given: str) -> Message:
+        """The one message whose id starts with `given` and that is not proven delivered. Raises `UnknownMessage`."""
+        with self._database.reading() as db:
             rows = db.execute(
                 "SELECT * FROM outbox WHERE substr(message_id, 1, ?) = ? AND state != 'delivered'", (len(given), given.lower())
             ).fetchall()
-            if not given or len(rows) != 1:
-                raise UnknownMessage(given, "not one that waits; `ccc-host list` shows those that do")
-            if rows[0]["state"] == "written":
-                raise UnknownMessage(given, "it was given to a process already, so it cannot be dropped")
-            db.execute("DELETE FROM outbox WHERE seq = ?", (rows[0]["seq"],))
-            return Message.of(rows[0])
+        if not given or len(rows) != 1:
+            raise UnknownMessage(given, "not one that waits; `ccc-host list` shows those that do")
+        return Message.of(rows[0])
+
+    def drop(self, message: Message) -> Message:
+        """Forget a message that no process may still take; returns it as it was. Raises `UnknownMessage`."""
+        now = self.waiting(message.message_id)
+        if now.state == "written" and not (now.terminal is not None and now.is_stuck):
+            raise UnknownMessage(now.message_id, "it was given to a process already, so it cannot be dropped")
+        with self._database.writing() as db:
+            db.execute("DELETE FROM outbox WHERE seq = ?", (now.seq,))
+        return now
 
     def _set(self, message: Message, **columns: Any) -> Message:
         assignments = ", ".join(f"{name} = ?" for name in columns)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from ccc_hookspecs.values import Headless, Hold, SentInput
 
 MessageState: TypeAlias = Literal["queued", "held", "written", "delivered", "failed"]
 """`queued`: waits for its turn. `held`: waits for what `hold` says. `written`: given to a process, not proven yet.
 `delivered`: proven. `failed`: not tried again until somebody asks for it."""
+
+STUCK_SECONDS: Final = 30.0
+"""How long a process may take to take a message before a person may give up on it."""
 
 OPEN_STATES: tuple[MessageState, ...] = ("queued", "held", "written", "failed")
 
@@ -100,8 +105,8 @@ class Message:
     have ended.
     `log_offset`, `transcript_offset`: bytes that the log had at the last write, and the transcript at the first one, so that
     whatever proves the delivery stands behind them. `attempts`: how often it was given to a process that did not take it.
-    `hold`, `held_since`: why and since when it waits. `overruled`: a person said not to wait, which counts for one try. `catch_up`: turns
-    that go before it.
+    `hold`, `held_since`: why and since when it waits. `own_hold`: it waits for the host's own reasons, not for a plugin's. `catch_up`:
+    turns that go before it.
     """
 
     seq: int
@@ -119,12 +124,23 @@ class Message:
     attempts: int = 0
     hold: Hold | None = None
     held_since: float | None = None
-    overruled: bool = False
+    own_hold: bool = False
     catch_up: str | None = field(default=None, repr=False)
     catch_up_turns: tuple[str, ...] = ()
     error: str | None = None
     proof: str | None = None
     delivered_at: float | None = None
+
+    @property
+    def seconds_given(self) -> float:
+        """How long ago it was given to a process: for ever, when the clock was set back since."""
+        given = time.time() - (self.written_at or 0.0)
+        return given if given >= 0 else math.inf
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether a process has it that had time enough to take it."""
+        return self.state == "written" and self.seconds_given >= STUCK_SECONDS
 
     @property
     def is_command(self) -> bool:
@@ -135,11 +151,10 @@ class Message:
     def of(cls, row: sqlite3.Row) -> Message:
         """From a row of `outbox`."""
         values = dict(row)
-        hold = values.pop("hold")
-        values |= {name: bool(values[name]) for name in ("wrote", "overruled")}
+        hold = json.loads(values.pop("hold") or "null")
         values |= {"text": to_text(values["text"]), "catch_up": None if values["catch_up"] is None else to_text(values["catch_up"])}
-        values |= {"hold": None if hold is None else _hold(hold), "catch_up_turns": tuple(json.loads(values["catch_up_turns"]))}
-        return cls(**values)
+        values |= {"wrote": bool(values["wrote"]), "catch_up_turns": tuple(json.loads(values["catch_up_turns"]))}
+        return cls(**values, hold=None if hold is None else _hold(hold), own_hold=hold is not None and hold.get("own", False))
 
 
 def from_text(text: str) -> bytes:
@@ -152,13 +167,12 @@ def to_text(stored: bytes) -> str:
     return stored.decode("utf-8", "surrogatepass")
 
 
-def hold_json(hold: Hold) -> str:
-    """A hold as it is stored."""
-    return json.dumps({"reason": hold.reason, "signs": list(hold.signs), "lingering": hold.lingering, "cost": hold.cost})
+def hold_json(hold: Hold, *, own: bool) -> str:
+    """A hold as it is stored; `own`: it is one of the host's own."""
+    return json.dumps({"reason": hold.reason, "signs": list(hold.signs), "lingering": hold.lingering, "cost": hold.cost, "own": own})
 
 
-def _hold(text: str) -> Hold:
-    stored = json.loads(text)
+def _hold(stored: dict[str, Any]) -> Hold:
     return Hold(reason=stored["reason"], signs=tuple(stored["signs"]), lingering=stored["lingering"], cost=stored["cost"])
 
 

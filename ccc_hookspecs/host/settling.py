@@ -69,6 +69,9 @@ class Settling:
         if proof is None:
             return None
         self._watches.pop(message.message_id, None)
+        if (head := self._head(message)) is not None and head.jammed:
+            # All of it arrived, though a host that was killed could not note that.
+            self._store.heads.jam(head.id, False)
         self._store.journal.note("delivered", message.session_id, message_id=message.message_id, proof=proof)
         return self._store.outbox.delivered(message, proof)
 
@@ -86,7 +89,7 @@ class Settling:
 
     def _holder_lives(self, message: Message, head: Head | None) -> bool:
         if message.terminal is not None:
-            return Terminal.of_key(message.terminal).alive
+            return Terminal.of_key(message.terminal).may_be_on(self._store.sessions.get(message.session_id))
         return head is not None and head.pid is not None and presence(head.pid, head.start_time) != "gone"
 
     def _give_back(self, message: Message, head: Head | None) -> Message:

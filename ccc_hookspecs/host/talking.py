@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
@@ -9,12 +10,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from ccc_hookspecs.host.delivery import STUCK_SECONDS
+from ccc_hookspecs.errors import SessionLockTimeout
 from ccc_hookspecs.host.errors import ExitCode
-from ccc_hookspecs.host.host import EmbeddedHost
+from ccc_hookspecs.host.host import LOCK_SECONDS, EmbeddedHost
 from ccc_hookspecs.host.output import Output
 from ccc_hookspecs.host.records import Message
 from ccc_hookspecs.host.waiting import Ending, Outcome, Wait
+
+PUSH_SECONDS: Final = 2.0
+"""How long a command waits for a session that another process is at, before it goes on waiting interruptibly."""
+
+_MOST_HOLDS: Final = 5
+"""How many holds, one behind the other, one command overrules."""
 
 _EXITS: Final[dict[Ending, ExitCode]] = {
     "answered": ExitCode.OK,
@@ -59,20 +66,44 @@ def leave(output: Output, message: Message) -> ExitCode:
     return ExitCode.CLAUDE if message.state == "failed" else ExitCode.OK
 
 
-def tell_cost(host: EmbeddedHost, output: Output, session_id: str) -> bool:
-    """Say what the session's first message waits for and what it costs not to wait; False when it waits for nothing yet."""
-    first = next(iter(host.store.outbox.open_of(session_id)), None)
-    if first is None:
-        return False
+def overrule(host: EmbeddedHost, output: Output, session_id: str, stop: threading.Event) -> None:
+    """Say what the session's first message waits for and what it costs not to wait, and have it not wait; what it waits for then is said
+    and overruled in its turn. Does nothing when it waits for nothing yet. Raises `SessionLockTimeout`.
+    """
+    shown: list[Message] = []
+    for _ in range(_MOST_HOLDS):
+        first = next(iter(host.store.outbox.open_of(session_id)), None)
+        if first is None or any(first.message_id != one.message_id or _waits_for(first) == _waits_for(one) for one in shown):
+            return
+        if not _tell_cost(output, first):
+            return
+        shown.append(first)
+        end = time.monotonic() + LOCK_SECONDS
+        while not host.overrule(*shown, lock_seconds=PUSH_SECONDS):
+            if stop.is_set():
+                return
+            if time.monotonic() >= end:
+                raise SessionLockTimeout(session_id, LOCK_SECONDS)
+
+
+def _waits_for(message: Message) -> tuple[object, ...]:
+    return message.state, message.hold, message.written_at
+
+
+def _tell_cost(output: Output, first: Message) -> bool:
     if first.state == "held" and first.hold is not None:
         output.note(f"held: {first.hold.reason}")
         output.note(f"overruled; the cost: {first.hold.cost or 'what it waits for is not waited for'}")
         return True
-    waited = time.time() - (first.written_at or time.time())
-    if first.state != "written" or first.terminal is not None or waited < STUCK_SECONDS:
+    if not first.is_stuck:
         return False
-    output.note(f"a process was given message {first.message_id} {waited:.0f} s ago and does not take it")
-    output.note("overruled; the cost: that process is ended with whatever it does")
+    since = f"{first.seconds_given:.0f} s ago" if math.isfinite(first.seconds_given) else "a while ago"
+    if first.terminal is not None:
+        output.note(f"message {first.message_id} was typed into the terminal {since} and is not taken")
+        output.note("overruled; the cost: it is given again, and will be there twice if the terminal takes it after all")
+    else:
+        output.note(f"a process was given message {first.message_id} {since} and does not take it")
+        output.note("overruled; the cost: that process is ended with whatever it does")
     return True
 
 

@@ -38,10 +38,13 @@ class Terminal:
         pid, _, started = key.partition("/")
         return cls(pid=int(pid), start_time=float(started))
 
-    @property
-    def alive(self) -> bool:
-        """False once the process is gone for certain."""
-        return presence(self.pid, self.start_time) != "gone"
+    def may_be_on(self, session: Session) -> bool:
+        """False once the process is gone for certain, or says that it went on to another session."""
+        if presence(self.pid, self.start_time) == "gone":
+            return False
+        record = read_registry(files_of(session)).of(self.pid, self.start_time)
+        # A record that cannot be read for the moment says nothing.
+        return record is None or record.session_id == session.session_id
 
     def objection(self, text: str) -> str | None:
         """Why this text is not to be typed into it now; None when it may be."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 from pathlib import Path
 
 import pytest
 
 from ccc_hookspecs import Decision, Deliver, Hold, Injection, Respawn
-from ccc_hookspecs.host.errors import HostError
+from ccc_hookspecs.errors import SessionLockTimeout
+from ccc_hookspecs.host.errors import HostError, UnknownMessage
 from ccc_hookspecs.host.pipe import Pipe
 from ccc_hookspecs.host.stream import turn_under_way
 from ccc_hookspecs.specs import Host
@@ -299,18 +301,91 @@ def test_two_writers_are_never_started(world: World) -> None:
 
 
 def test_an_overruling_is_told_to_the_plugin_once(world: World) -> None:
-    """The person's act goes with the next question about that message and with no other."""
+    """A person's act goes with the next question about that message and with no other."""
     hold = Hold(reason="busy", cost="a background task")
     plugin = Answering(None, hold, hold, hold)
     host = world.host(plugin)
     session = world.session(host, "first")
     held = host.send(session.session_id, "second")
     behind = host.send(session.session_id, "third")
-    host.overrule(session.session_id)
+    host.overrule(world.now(host, held))
     host.drive(session.session_id)
     world.answered(host, world.until(host, behind))
     assert [injection.overrule for injection in plugin.asked if injection.message_id == held.message_id] == [False, False, True, False]
     assert not any(injection.overrule for injection in plugin.asked if injection.message_id == behind.message_id)
+
+
+def test_overruling_one_message_does_not_overrule_the_next(world: World) -> None:
+    """The first was delivered by the time that a person's word came; the cost of the second was told to nobody."""
+    plugin = Answering(None, Hold(reason="busy"), None, *[Hold(reason="busy")] * 50)
+    host = world.host(plugin)
+    session = world.session(host, "first")
+    shown = host.send(session.session_id, "second")
+    behind = host.store.outbox.add(session.session_id, "third")
+    world.until(host, shown)
+    world.until(host, behind, "held")
+    host.overrule(shown)
+    assert world.now(host, behind).state == "held"
+    assert not any(injection.overrule for injection in plugin.asked)
+
+
+@pytest.mark.parametrize("gone", ["fifo", "log"])
+def test_a_process_that_can_take_a_text_no_more_may_be_ended(world: World, gone: str) -> None:
+    """Its FIFO was deleted, or its log, which alone would prove a command: the text is held, and says what overruling costs."""
+    host = world.host()
+    session = world.session(host, "first")
+    head = host.agents.known(session.session_id)
+    assert head is not None
+    (head.fifo if gone == "fifo" else head.log).unlink()
+    held = host.send(session.session_id, "second" if gone == "fifo" else "/cost")
+    assert held.hold is not None
+    assert (held.state, held.hold.cost) == ("held", f"overruling ends process {head.pid} with whatever it does")
+    host.drive(session.session_id)
+    assert host.agents.known(session.session_id) is not None
+    host.overrule(held)
+    world.answered(host, held)
+    assert world.headless(host, session).pid != head.pid
+    assert len(world.prompts(session)) == (2 if gone == "fifo" else 1)
+
+
+def test_a_line_that_arrived_as_a_whole_does_not_keep_the_next_out(world: World) -> None:
+    """A host was killed after its last byte and before that was noted; the delivery proves that nothing is half there."""
+    host = world.host()
+    session = world.session(host, "first")
+    head = host.agents.known(session.session_id)
+    assert head is not None
+    os.kill(head.pid or 0, signal.SIGSTOP)
+    message = host.send(session.session_id, "second")
+    host.store.heads.jam(head.id, True)
+    os.kill(head.pid or 0, signal.SIGCONT)
+    world.answered(host, message)
+    world.answered(host, host.send(session.session_id, "third"))
+    assert world.headless(host, session).pid == head.pid
+
+
+def test_a_message_is_not_dropped_while_another_process_is_at_it(world: World) -> None:
+    """A plugin is being asked about it: whoever drops it waits for that, and finds it given to a process."""
+    asked, go = threading.Event(), threading.Event()
+
+    def slow(ccc: Host, injection: Injection) -> None:
+        asked.set()
+        go.wait(60)
+
+    host, other = world.host(Answering(None, slow)), world.host()
+    session = world.session(host, "first")
+    message = host.store.outbox.add(session.session_id, "second")
+    driving = threading.Thread(target=host.drive, args=(session.session_id,))
+    driving.start()
+    asked.wait(60)
+    with pytest.raises(SessionLockTimeout):
+        other.drop(message.message_id, lock_seconds=0.05)
+    go.set()
+    driving.join(60)
+    assert world.answered(host, message).state == "delivered"
+    with pytest.raises(UnknownMessage):
+        other.drop(message.message_id)
+    waiting = host.store.outbox.add(session.session_id, "third")
+    assert other.drop(waiting.message_id[:8]) == waiting
 
 
 @pytest.mark.case("C94")

@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -124,16 +125,42 @@ def test_a_hold_is_kept_whole(store: Store) -> None:
     assert (again.hold, again.held_since) == (Hold(reason="busy still"), first.held_since)
 
 
-def test_a_message_that_a_process_has_cannot_be_dropped(store: Store) -> None:
-    """One that waits can, by the beginning of its id."""
+def test_a_message_that_a_process_has_cannot_be_dropped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that waits can; so can one that a terminal had time enough to take."""
     waiting, written = store.outbox.add(SESSION, "one"), store.outbox.add(SESSION, "two")
-    store.outbox.intend_typed(written, "1/1.0", transcript_offset=0)
+    written = store.outbox.intend_typed(written, "1/1.0", transcript_offset=0)
     with pytest.raises(UnknownMessage, match="cannot be dropped"):
-        store.outbox.drop(written.message_id[:8])
+        store.outbox.drop(written)
     with pytest.raises(UnknownMessage):
-        store.outbox.drop("")
-    assert store.outbox.drop(waiting.message_id[:8]).message_id == waiting.message_id
+        store.outbox.waiting("")
+    assert store.outbox.drop(store.outbox.waiting(waiting.message_id[:8])).message_id == waiting.message_id
     assert store.outbox.get(waiting.message_id) is None
+    monkeypatch.setattr("ccc_hookspecs.host.records.STUCK_SECONDS", 0.0)
+    store.outbox.drop(written)
+    assert store.outbox.open() == ()
+
+
+def test_the_clock_may_be_set_back(store: Store) -> None:
+    """What was given to a process in a time to come was given to it long ago."""
+    message = store.outbox.intend_typed(store.outbox.add(SESSION, "one"), "1/1.0", transcript_offset=0)
+    assert not message.is_stuck
+    assert replace(message, written_at=(message.written_at or 0.0) + 1e6).is_stuck
+
+
+def test_an_older_schema_is_brought_up_to_date(tmp_path: Path) -> None:
+    """Step by step, with everything that is kept."""
+    (tmp_path / FILE_NAME).touch(0o600)
+    with sqlite3.connect(tmp_path / FILE_NAME) as db:
+        db.executescript(MIGRATIONS[0] + "PRAGMA user_version = 1;")
+        values = ("one", SESSION, b"kept", "held", '{"reason": "busy", "signs": [], "lingering": false, "cost": null}')
+        db.execute("INSERT INTO outbox (message_id, session_id, text, state, created_at, hold) VALUES (?, ?, ?, ?, 0, ?)", values)
+        head = (SESSION, 1, 1.0, "fifo", "log", "/", 0, 0, 0, "mark")
+        columns = "session_id, pid, start_time, fifo, log, cwd, spawned_at, transcript_size, resumed, mark"
+        db.execute(f"INSERT INTO headless ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", head)
+    db.close()
+    store = Store(tmp_path)
+    (message,), (live,) = store.outbox.open(), store.heads.all_live()
+    assert (message.text, message.hold, message.own_hold, live.mark) == ("kept", Hold(reason="busy"), False, "mark")
 
 
 def test_a_message_is_never_shown_by_its_repr(store: Store) -> None:

@@ -12,13 +12,16 @@ from pathlib import Path
 
 import pytest
 
+from ccc_hookspecs.host import talking
 from ccc_hookspecs.host.errors import HostError
+from ccc_hookspecs.host.output import Output
 from ccc_hookspecs.host.records import Session
 from ccc_hookspecs.host.terminals import Terminal, terminal_on
 from ccc_hookspecs.host.tmux import typable
 from ccc_hookspecs.processes import start_time
 from ccc_hookspecs.testing.harness import wait_until
 from ccc_hookspecs.testing.recording import CapturedSignals
+from ccc_hookspecs.values import Hold
 from tests.ccc_hookspecs.host.world import Answering, World, end_process
 
 needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
@@ -153,8 +156,68 @@ def test_a_person_may_overrule_an_open_terminal(world: World) -> None:
     held = host.send(session.session_id, "second")
     assert held.hold is not None
     assert "terminal" in str(held.hold.cost)
-    host.overrule(session.session_id)
+    host.overrule(held)
     world.until(host, held)
+    assert terminal.alive
+
+
+def test_overruling_one_terminal_does_not_overrule_another(world: World) -> None:
+    """Its cost was not told: the text waits for the terminal that is open by then."""
+    session = resumable(world)
+    first = world.simulator.terminal(session.session_id)
+    host = world.host()
+    shown = host.send(session.session_id, "second")
+    first.exit()
+    second = world.simulator.terminal(session.session_id)
+    host.overrule(shown)
+    now = world.now(host, shown)
+    assert now.hold is not None
+    assert (now.state, now.hold.signs, host.headless_for(session.session_id)) == ("held", (f"process {second.pid}",), None)
+
+
+def test_giving_up_on_a_process_does_not_overrule_a_terminal(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was told is that the process ends, and not that the text goes in beside a terminal which was opened meanwhile."""
+    monkeypatch.setattr("ccc_hookspecs.host.records.STUCK_SECONDS", 0.0)
+    host = world.host()
+    session = world.session(host, "first")
+    os.kill(world.headless(host, session).pid, signal.SIGSTOP)
+    shown = host.send(session.session_id, "second")
+    terminal = world.simulator.terminal(session.session_id)
+    host.overrule(shown)
+    assert (world.now(host, shown).state, host.headless_for(session.session_id)) == ("held", None)
+    terminal.exit()
+    world.answered(host, shown)
+
+
+def test_an_overruling_that_came_to_nothing_is_not_kept(world: World) -> None:
+    """No process could be started; what is tried later waits for a terminal again."""
+    session = resumable(world)
+    terminal = world.simulator.terminal(session.session_id)
+    host = world.host()
+    shown = host.send(session.session_id, "second")
+    program = Path(world.claude)
+    program.chmod(0o600)
+    host.overrule(shown)
+    program.chmod(0o755)
+    assert world.now(host, shown).state == "queued"
+    host.push(session.session_id)
+    assert (world.now(host, shown).state, terminal.alive) == ("held", True)
+
+
+def test_each_cost_is_told_before_it_is_paid(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    """Behind the terminal's hold is a plugin's: that one is told in its turn, and only then goes to the plugin as overruled."""
+    hold = Hold(reason="busy", signs=("a task",), cost="the task is ended")
+    plugin = Answering(None, hold)
+    host = world.host(plugin)
+    session = world.session(host, "first")
+    terminal = world.simulator.terminal(session.session_id)
+    held = host.send(session.session_id, "second")
+    assert len(plugin.asked) == 1
+    talking.overrule(host, Output(as_json=False), session.session_id, threading.Event())
+    told = capsys.readouterr().err
+    assert 0 < told.index(f"the cost: {held.hold and held.hold.cost}") < told.index(f"the cost: {hold.cost}")
+    assert [injection.overrule for injection in plugin.asked[1:]] == [False, True]
+    world.answered(host, held)
     assert terminal.alive
 
 
@@ -209,6 +272,39 @@ def test_what_was_typed_into_a_terminal_that_ended_is_owed_again(world: World) -
     terminal.exit()
     world.answered(host, message)
     assert world.memory(host, session) == ["first", "second"]
+
+
+@needs_tmux
+def test_what_a_terminal_did_not_take_is_owed_once_it_left_the_session(world: World, tmux: Tmux) -> None:
+    """A host died before it typed, and the terminal went on to another session by `/clear`: nobody there will take it."""
+    session = resumable(world)
+    terminal = tmux.terminal(session)
+    host = world.host()
+    message = host.store.outbox.add(session.session_id, "second")
+    host.store.outbox.intend_typed(message, terminal.key, transcript_offset=world.home.transcript(session.session_id).stat().st_size)
+    host.drive(session.session_id)
+    assert world.now(host, message).state == "written"
+    tmux.run("send-keys", "/clear", "Enter")
+    wait_until(lambda: terminal_on(session) is None, "it left")
+    world.answered(host, message)
+    assert world.memory(host, session) == ["first", "second"]
+
+
+@needs_tmux
+def test_what_a_terminal_did_not_take_may_be_given_again(world: World, tmux: Tmux, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person is told that it may be there twice, and has it typed once more, or drops it."""
+    monkeypatch.setattr("ccc_hookspecs.host.records.STUCK_SECONDS", 0.0)
+    session = resumable(world)
+    terminal = tmux.terminal(session)
+    host = world.host()
+    message = host.store.outbox.add(session.session_id, "second")
+    offset = world.home.transcript(session.session_id).stat().st_size
+    shown = host.store.outbox.intend_typed(message, terminal.key, transcript_offset=offset)
+    host.overrule(shown)
+    assert world.until(host, shown).proof == "taken by the terminal"
+    assert "second" in tmux.screen()
+    other = host.store.outbox.intend_typed(host.store.outbox.add(session.session_id, "third"), terminal.key, transcript_offset=offset)
+    assert host.drop(other.message_id) == other
 
 
 def test_plugins_hear_of_a_terminal_before_it_starts(world: World) -> None:

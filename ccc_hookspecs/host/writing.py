@@ -1,0 +1,81 @@
+"""One message into the FIFO of a headless, recorded before its first byte is there and after its last."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from typing import Final
+
+from ccc_hookspecs.errors import CccError
+from ccc_hookspecs.host.errors import HostError
+from ccc_hookspecs.host.pipe import HalfWritten, NoReader, Pipe, PipeFull, user_line
+from ccc_hookspecs.host.records import Head, Message
+from ccc_hookspecs.host.releases import KEEPS_BLOCKS, is_before, last_writer
+from ccc_hookspecs.host.settling import session_transcript_size, size_of
+from ccc_hookspecs.host.spawn import transcript_of
+from ccc_hookspecs.host.store import Store
+
+_OWN_WANT: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""What this process lacks when it cannot open a FIFO, and not the one that reads it."""
+
+
+class Refused(CccError):
+    """The process took nothing of the message. The message says why."""
+
+
+class Writer:
+    """Every method is called with the session's lock held. `checkpoint` is called with the name of each step before it is taken."""
+
+    def __init__(self, store: Store, checkpoint: Callable[[str], None]) -> None:
+        self._store = store
+        self._checkpoint = checkpoint
+
+    def write(self, message: Message, head: Head) -> bool:
+        """Write it; False when only a part went in. Raises `Refused`, and `HostError` when this process could not even try."""
+        line = user_line(message.message_id, message.text, message.catch_up, one_block=self._takes_blocks_apart(message))
+        pipe = _open(head)
+        try:
+            return self._put(message, head, pipe, line)
+        except (NoReader, PipeFull) as error:
+            raise Refused(str(error)) from error
+        except HalfWritten as error:
+            self._store.journal.note("jammed", message.session_id, pid=head.pid, written=error.written)
+            return False
+        finally:
+            pipe.close()
+
+    def _put(self, message: Message, head: Head, pipe: Pipe, line: bytes) -> bool:
+        one_piece = pipe.make_room(len(line))
+        session = self._store.sessions.get(message.session_id)
+        self._checkpoint("intend")
+        message = self._store.outbox.intend(message, head, log_offset=size_of(head.log), transcript_offset=session_transcript_size(session))
+        if not one_piece:
+            self._store.heads.jam(head.id, True)
+        self._checkpoint("write")
+        pipe.write(line)
+        self._checkpoint("wrote")
+        if not one_piece:
+            self._store.heads.jam(head.id, False)
+        self._store.outbox.wrote(message)
+        self._checkpoint("written")
+        return True
+
+    def _takes_blocks_apart(self, message: Message) -> bool:
+        """Whether the session's release would take two blocks apart. A slash command is only one in a block of its own."""
+        if message.catch_up is None or message.is_command:
+            return False
+        release = self._store.heads.last_release(message.session_id)
+        if release is None and (transcript := transcript_of(self._store.sessions.get(message.session_id))) is not None:
+            release = last_writer(transcript)
+        return is_before(release, KEEPS_BLOCKS)
+
+
+def _open(head: Head) -> Pipe:
+    try:
+        return Pipe(head.fifo)
+    except NoReader as error:
+        raise Refused(str(error)) from error
+    except OSError as error:
+        if error.errno in _OWN_WANT:
+            raise HostError(f"{head.fifo}: cannot be opened: {error.strerror}; what was kept stays kept") from error
+        raise Refused(f"{head.fifo}: {error.strerror or error}") from error
