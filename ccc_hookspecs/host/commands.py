@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from ccc_hookspecs.host import listing, talking
-from ccc_hookspecs.host.errors import ExitCode
+from ccc_hookspecs.host.errors import ClaudeError, ExitCode
 from ccc_hookspecs.host.host import EmbeddedHost
 from ccc_hookspecs.host.output import Output
 from ccc_hookspecs.host.serving import serve as serve_until
@@ -85,14 +85,20 @@ def terminal(tools: Tools, session: str) -> ExitCode:
     """Open SESSION in this terminal: its idle headless is retired first, then this becomes `claude --resume`."""
     host = tools.host()
     found = host.session(session)
-    arguments, environ = host.launch_terminal(found)
+    with talking.interruptible() as stop:
+        arguments, environ = host.launch_terminal(found)
+        if stop.is_set():
+            return ExitCode.INTERRUPTED
     if (headless := host.headless_for(found.session_id)) is not None:
         tools.output.note(
             f"the headless (process {headless.pid}) is still at work; what you say here it learns at the next `ccc-host send`"
         )
     sys.stdout.flush()
-    os.chdir(found.cwd)
-    os.execvpe(arguments[0], arguments, environ)
+    try:
+        os.chdir(found.cwd)
+        os.execvpe(arguments[0], arguments, environ)
+    except OSError as error:
+        raise ClaudeError(f"{error.filename or arguments[0]}: {error.strerror or error}") from error
 
 
 @command_line.command("list")
@@ -176,7 +182,8 @@ def _see(tools: Tools, host: EmbeddedHost, message_id: str, stop: Any, *, no_wai
 
 
 def _text(given: str) -> str:
-    text = sys.stdin.read() if given == "-" else given
+    with talking.breakable():
+        text = sys.stdin.read() if given == "-" else given
     if not text.strip():
         raise click.UsageError("the text is empty")
     return text

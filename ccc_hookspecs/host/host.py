@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from ccc_hookspecs.checks import is_uuid
 from ccc_hookspecs.claude.jsonl import JsonlFollower, parse
 from ccc_hookspecs.claude.paths import find_transcript
 from ccc_hookspecs.errors import SessionLockTimeout
+from ccc_hookspecs.host import programs
 from ccc_hookspecs.host.agents import Agents
 from ccc_hookspecs.host.delivery import Delivery
 from ccc_hookspecs.host.errors import ClaudeError, HostError, UnknownSession
@@ -30,7 +30,6 @@ from ccc_hookspecs.values import Headless, TerminalLaunch, Tick
 
 log = logging.getLogger(__name__)
 
-CLAUDE_VARIABLE: Final = "CCC_HOST_CLAUDE"
 LOCK_SECONDS: Final = 30.0
 """How long to wait for a session that another process of the host is at; a retirement may take so long."""
 
@@ -55,7 +54,7 @@ class EmbeddedHost:
         self.store = Store(state_dir or default_state_dir())
         self.manager = manager or PluginManager()
         self._forgot = -FORGET_SECONDS
-        self._claude = claude or os.environ.get(CLAUDE_VARIABLE) or None
+        self._claude = programs.chosen(claude)
         self.agents = Agents(self.store, self.checkpoint, claude=self._claude)
         self._delivery = Delivery(self, self.store, self.agents, self.manager, self.checkpoint)
 
@@ -128,11 +127,8 @@ class EmbeddedHost:
         self.store.sessions.add(session)
         return session
 
-    def _program(self) -> str:
-        found = shutil.which(self._claude or "claude")
-        if found is None:
-            raise ClaudeError(f"{self._claude or 'claude'}: no such program; name it with --claude or ${CLAUDE_VARIABLE}")
-        return os.path.abspath(found)
+    def _program(self, of_session: str = "claude") -> str:
+        return programs.found(self._claude or of_session)
 
     # --- messages
 
@@ -188,8 +184,12 @@ class EmbeddedHost:
     def launch_terminal(self, session: Session) -> tuple[list[str], dict[str, str]]:
         """Tell plugins that a terminal is about to start on a session; returns its command line and its environment.
 
-        Raises `HostError` when the session has no transcript that a terminal could load.
+        Raises, before plugins hear of it, `ClaudeError` when the program or the session's directory is gone, and `HostError` when the
+        session has no transcript that a terminal could load.
         """
+        program = self._program(session.claude)
+        if not session.cwd.is_dir():
+            raise ClaudeError(f"{session.cwd} is gone, so session {session.session_id} cannot be opened: restore that directory")
         # Claude Code writes the transcript after it printed the first answer.
         patience = 0.0 if self.headless_for(session.session_id) is None else TRANSCRIPT_SECONDS
         if not seen_within(lambda: transcript_of(session) is not None, patience):
@@ -197,7 +197,7 @@ class EmbeddedHost:
         launch = TerminalLaunch(session_id=session.session_id, headless=self.headless_for(session.session_id), cwd=session.cwd)
         self.manager.on_terminal_launch(self, launch)
         self.store.journal.note("terminal", session.session_id)
-        return [self._claude or session.claude, "--resume", session.session_id], environment(os.environ, session)
+        return [program, "--resume", session.session_id], environment(os.environ, session)
 
     def tick(self, tick: Tick) -> None:
         """One beat: the dead are cleared away, plugins get their tick, and what is held is asked about again.

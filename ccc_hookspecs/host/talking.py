@@ -27,6 +27,9 @@ _EXITS: Final[dict[Ending, ExitCode]] = {
     "answered": ExitCode.OK,
     "typed": ExitCode.OK,
     "failed": ExitCode.CLAUDE,
+    "blocked": ExitCode.CLAUDE,
+    "locked": ExitCode.LOCKED,
+    "unseen": ExitCode.FAILED,
     "unanswered": ExitCode.CLAUDE,
     "turn_failed": ExitCode.TURN_FAILED,
     "interrupted": ExitCode.INTERRUPTED,
@@ -46,12 +49,28 @@ def interruptible() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
+@contextmanager
+def breakable() -> Iterator[None]:
+    """Within, SIGTERM breaks off what waits as ^C does: by `KeyboardInterrupt`."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def see_through(host: EmbeddedHost, output: Output, message: Message, stop: threading.Event) -> ExitCode:
     """Wait for a message and its answer, and say what comes; returns the exit code."""
     with output.progress():
         outcome = Wait(host, message, stop, output.answer, output.status).run()
     if output.as_json:
-        output.value({**shown(outcome.message), "ending": outcome.ending, "answer": outcome.answer, "turn_error": outcome.error})
+        blocking = None if outcome.blocking is None else shown(outcome.blocking)
+        told = {"ending": outcome.ending, "answer": outcome.answer, "turn_error": outcome.error, "blocked_by": blocking}
+        output.value({**shown(outcome.message), **told})
     elif (words := _words(outcome)) is not None:
         output.error(words) if _EXITS[outcome.ending] not in (ExitCode.OK, ExitCode.INTERRUPTED) else output.note(words)
     return _EXITS[outcome.ending]
@@ -146,6 +165,12 @@ def _words(outcome: Outcome) -> str | None:
             return f"typed into the terminal that has session {message.session_id} open; the answer comes there"
         case "failed":
             return f"message {message.message_id}: {standing(message)}"
+        case "blocked" if outcome.blocking is not None:
+            return f"message {message.message_id} is kept behind message {outcome.blocking.message_id}: {standing(outcome.blocking)}"
+        case "locked":
+            return f"another process was at session {message.session_id} all the while; message {message.message_id}: {standing(message)}"
+        case "unseen":
+            return f"message {message.message_id} was delivered, but the log of the process is gone; its answer comes in the transcript"
         case "unanswered":
             return f"Claude took message {message.message_id} and ended before it answered; `ccc-host send` starts it again"
         case "turn_failed":

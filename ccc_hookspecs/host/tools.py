@@ -87,6 +87,8 @@ def _guarded(output: Output, act: Callable[[], ExitCode]) -> int:
         return ExitCode.FAILED
     except click.ClickException:
         raise
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
     except Exception as error:
         # The last resort: whatever it is, what was kept stays kept, and a line says so.
         log.debug("unexpected", exc_info=error)

@@ -8,14 +8,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from ccc_hookspecs.host.host import EmbeddedHost
+from ccc_hookspecs.host.host import LOCK_SECONDS, EmbeddedHost
 from ccc_hookspecs.host.liveness import presence
 from ccc_hookspecs.host.records import Head, Message
 from ccc_hookspecs.host.stream import Answer
 
-Ending: TypeAlias = Literal["answered", "typed", "failed", "unanswered", "turn_failed", "interrupted", "dropped"]
+Ending: TypeAlias = Literal[
+    "answered", "typed", "failed", "blocked", "locked", "unanswered", "unseen", "turn_failed", "interrupted", "dropped"
+]
 """How a wait ended. `typed`: a terminal has taken the text, and answers there. `failed`: no process took it, see the message's `error`.
-`unanswered`: the process took it and ended before its answer did. `interrupted`: by the person; the message goes its way all the same."""
+`blocked`: one before it failed, and it waits behind that one. `locked`: another process was at the session all the while. `unanswered`: the
+process took it and ended before its answer did. `unseen`: the process took it, and the log of its answer is gone. `interrupted`: by the
+person; the message goes its way all the same."""
 
 POLL_SECONDS: Final = 0.05
 ASK_AGAIN_SECONDS: Final = 1.0
@@ -27,12 +31,16 @@ SLOWEST_SECONDS: Final = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """`message` as it stood last; `answer`: its text so far; `error`: what the turn failed with."""
+    """`message` as it stood last; `answer`: its text so far; `error`: what the turn failed with.
+
+    `blocking`: the failed message that it waits behind.
+    """
 
     ending: Ending
     message: Message
     answer: str = ""
     error: str | None = None
+    blocking: Message | None = None
 
 
 class Wait:
@@ -46,6 +54,8 @@ class Wait:
         self._head: Head | None = None
         self._answer: Answer | None = None
         self._asked, self._pause, self._state = time.monotonic(), POLL_SECONDS, ""
+        self._driven = time.monotonic()
+        self._blocking: Message | None = None
         self._status = ""
 
     def run(self) -> Outcome:
@@ -67,11 +77,15 @@ class Wait:
         """Take it on: at once after it has changed, then ever less often."""
         message = self._message
         if message.state != self._state:
-            self._state, self._pause = message.state, POLL_SECONDS
+            self._state, self._pause, self._driven = message.state, POLL_SECONDS, time.monotonic()
         if message.state == "delivered" or time.monotonic() - self._asked < (ASK_AGAIN_SECONDS if message.state == "held" else self._pause):
             return
-        self._host.drive(message.session_id, lock_seconds=0.0)
+        driven = self._host.drive(message.session_id, lock_seconds=0.0)
         self._asked, self._pause = time.monotonic(), min(self._pause * 1.2, SLOWEST_SECONDS)
+        if driven:
+            self._driven = self._asked
+        first = next(iter(self._host.store.outbox.open_of(message.session_id)), None)
+        self._blocking = first if first is not None and first.state == "failed" and first.seq < message.seq else None
 
     def _follow(self) -> None:
         head_id = self._message.head_id
@@ -87,11 +101,15 @@ class Wait:
         if message.state == "failed":
             return "failed"
         if message.state != "delivered":
-            return None
+            if self._blocking is not None:
+                return "blocked"
+            return "locked" if time.monotonic() - self._driven >= LOCK_SECONDS else None
         if message.terminal is not None:
             return "typed"
         if answer is None or answer.done:
             return "answered" if answer is None or answer.error is None else "turn_failed"
+        if self._head is not None and not self._head.log.exists():
+            return "unseen"
         return "unanswered" if self._ended() else None
 
     def _ended(self) -> bool:
@@ -109,6 +127,7 @@ class Wait:
             message=self._message,
             answer="" if answer is None else "\n".join(answer.parts),
             error=None if answer is None else answer.error,
+            blocking=self._blocking if ending == "blocked" else None,
         )
 
     def _what(self) -> str:

@@ -7,7 +7,6 @@ import os
 import pty
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -18,19 +17,10 @@ from click.testing import CliRunner
 from ccc_hookspecs.host.commands import command_line
 from ccc_hookspecs.host.demo_stage import ON_A_TERMINAL
 from ccc_hookspecs.host.errors import ExitCode
-from ccc_hookspecs.host.records import Session
 from ccc_hookspecs.testing.harness import wait_until
 from tests.ccc_hookspecs.host.world import CCC_HOST, World, end_process
 
 DOC = (Path(__file__).parents[3] / "docs" / "host.md").read_text("utf-8")
-
-
-def started(world: World) -> Session:
-    """A session with one turn, begun from the command line."""
-    done = world.run("start", "first")
-    assert done.returncode == 0, done.stderr
-    (session,) = world.host().store.sessions.all()
-    return session
 
 
 def test_start_prints_the_answer_and_the_session(world: World) -> None:
@@ -42,13 +32,13 @@ def test_start_prints_the_answer_and_the_session(world: World) -> None:
 
 
 def test_a_session_may_be_named_by_the_beginning_of_its_id(world: World) -> None:
-    session = started(world)
+    session = world.started()
     done = world.run("send", session.session_id[:6], "second")
     assert (done.returncode, done.stdout) == (0, 'SEEN ["first", "second"]\n')
 
 
 def test_a_text_may_come_from_standard_input(world: World) -> None:
-    session = started(world)
+    session = world.started()
     done = world.run("send", session.session_id, "-", given="from a pipe")
     assert done.stdout == 'SEEN ["first", "from a pipe"]\n'
     assert world.run("start", "-", given=" \n").returncode == ExitCode.USAGE
@@ -56,7 +46,7 @@ def test_a_text_may_come_from_standard_input(world: World) -> None:
 
 def test_a_clear_is_told_to_empty_the_process_and_not_the_session(world: World) -> None:
     """The next text finds every turn again, so nobody may take the session for empty; other texts are told nothing."""
-    session = started(world)
+    session = world.started()
     cleared = world.run("send", session.session_id, "/clear")
     assert cleared.returncode == 0
     assert "ccc-host start" in cleared.stderr
@@ -88,7 +78,7 @@ def test_json_is_all_there_is_on_standard_output(world: World) -> None:
 
 def test_no_wait_returns_at_once_and_keeps_the_text(world: World) -> None:
     """While a long turn runs, the texts are kept behind it, and delivered in order once the process is free, or gone."""
-    session = started(world)
+    session = world.started()
     world.run("send", session.session_id, "SLOW 90", "--no-wait")
     told = [world.json("send", session.session_id, text, "--no-wait") for text in ("second", "third")]
     assert [one["state"] for one in told] == ["written", "queued"]
@@ -98,28 +88,9 @@ def test_no_wait_returns_at_once_and_keeps_the_text(world: World) -> None:
     assert world.prompts(session)[2:] == [one["message_id"] for one in told]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupting_never_loses_the_text(world: World, number: signal.Signals) -> None:
-    """The command says where the message stands, and the next one takes it on."""
-    session = started(world)
-    world.run("send", session.session_id, "SLOW 90", "--no-wait")
-    waiting = world.popen("send", session.session_id, "second")
-    host = world.host()
-    wait_until(lambda: any(message.text == "second" for message in host.store.outbox.open_of(session.session_id)), "kept")
-    waiting.send_signal(number)
-    _, told = waiting.communicate(timeout=60)
-    assert waiting.returncode == ExitCode.INTERRUPTED
-    (message,) = [message for message in host.store.outbox.open_of(session.session_id) if message.text == "second"]
-    assert message.message_id in told
-    end_process(world.headless(host, session).pid)
-    done = world.run("send", session.session_id)
-    assert done.returncode == 0
-    assert world.prompts(session)[-1] == message.message_id
-
-
 def test_a_held_text_tells_what_it_waits_for_and_now_tells_the_cost(world: World) -> None:
     """A terminal outside tmux has the session: the text is held, the person sees why, and overrules it knowingly."""
-    session = started(world)
+    session = world.started()
     host = world.host()
     end_process(world.headless(host, session).pid)
     terminal = world.simulator.terminal(session.session_id)
@@ -134,25 +105,9 @@ def test_a_held_text_tells_what_it_waits_for_and_now_tells_the_cost(world: World
     assert world.prompts(session)[-1] == told["message_id"]
 
 
-def test_a_failed_turn_has_its_own_exit_code(world: World) -> None:
-    session = started(world)
-    done = world.run("send", session.session_id, "FAIL400")
-    assert done.returncode == ExitCode.TURN_FAILED
-    assert "the turn failed" in done.stderr
-
-
-def test_a_process_that_dies_in_the_turn_is_told(world: World) -> None:
-    """The message was taken, so it is not sent again; the error says what to do."""
-    session = started(world)
-    done = world.run("send", session.session_id, "CRASH")
-    assert done.returncode == ExitCode.CLAUDE
-    assert "ended before it answered" in done.stderr
-    assert len(world.prompts(session)) == 2
-
-
 def test_list_shows_what_is_kept_and_drop_gives_it_up(world: World) -> None:
     """A message that cannot be delivered stays, with its error, until somebody drops it."""
-    session = started(world)
+    session = world.started()
     host = world.host()
     end_process(world.headless(host, session).pid)
     done = world.run("--claude", "/nowhere/claude", "send", session.session_id, "second")
@@ -173,8 +128,9 @@ def test_every_error_is_one_line(world: World) -> None:
         (("drop", "nosuch"), ExitCode.UNKNOWN_SESSION),
         (("--claude", "/nowhere/claude", "start", "text"), ExitCode.CLAUDE),
         (("--state", "/proc/nowhere", "list"), ExitCode.STATE),
+        (("list",), ExitCode.STATE),
     ):
-        done = world.run(*arguments)
+        done = world.run(*arguments, **({"CCC_HOST_STATE": "~nobody-of-this-name/x"} if arguments == ("list",) else {}))
         assert done.returncode == code, done.stderr
         assert re.fullmatch(r"ccc-host: .+\n", done.stderr), done.stderr
 
@@ -199,7 +155,7 @@ def test_plugins_says_by_what_one_is_blocked(world: World) -> None:
 
 def test_terminal_becomes_claude_on_this_session(world: World) -> None:
     """The idle headless is retired first; the same process then is the terminal, in the session's directory."""
-    session = started(world)
+    session = world.started()
     host = world.host()
     headless = world.headless(host, session)
     master, slave = pty.openpty()

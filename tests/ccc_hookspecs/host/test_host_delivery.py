@@ -6,27 +6,18 @@ import json
 import os
 import signal
 import threading
-from pathlib import Path
 
 import pytest
 
-from ccc_hookspecs import Decision, Deliver, Hold, Injection, Respawn
+from ccc_hookspecs import Hold, Injection
 from ccc_hookspecs.errors import SessionLockTimeout
 from ccc_hookspecs.host.errors import HostError, UnknownMessage
 from ccc_hookspecs.host.pipe import Pipe
 from ccc_hookspecs.host.stream import turn_under_way
 from ccc_hookspecs.specs import Host
 from ccc_hookspecs.testing.harness import wait_until
-from ccc_hookspecs.testing.recording import CapturedSignals
 from ccc_hookspecs.testing.simulator import NEWEST
 from tests.ccc_hookspecs.host.world import Answering, World, end_process
-
-
-def retire(ccc: Host, injection: Injection) -> Decision:
-    """End the headless as a retiring plugin does, and ask for a fresh one."""
-    end_process(injection.headless.pid)
-    ccc.released(injection.headless)
-    return Respawn(reason="stale", catch_up="what was said elsewhere", catch_up_turns=("11111111-1111-4111-8111-111111111111",))
 
 
 @pytest.mark.case("C45")
@@ -176,178 +167,6 @@ def test_nothing_is_written_again_while_what_may_prove_it_cannot_be_read(world: 
     assert world.until(host, message).attempts == 0
 
 
-@pytest.mark.case("C91")
-def test_a_failed_resume_keeps_the_message_with_the_error(world: World) -> None:
-    """When the fresh process finds no conversation, the message stays kept, says why, and is tried again when asked for."""
-    host = world.host()
-    session = world.session(host, "first")
-    program = Path(world.claude)
-    original = program.read_text("utf-8")
-    end_process(world.headless(host, session).pid)
-    program.write_text('#!/bin/sh\necho "No conversation found with session ID: $4"\nexit 1\n', "utf-8")
-    message = host.send(session.session_id, "second")
-    failed = world.until(host, message, "failed")
-    assert failed.error == f"No conversation found with session ID: {session.session_id}"
-    assert failed.text == "second"
-    host.drive(session.session_id)
-    assert world.now(host, message).state == "failed"
-    program.write_text(original, "utf-8")
-    host.push(session.session_id)
-    world.answered(host, message)
-    assert world.memory(host, session) == ["first", "second"]
-    assert world.prompts(session)[1:] == [message.message_id]
-
-
-def test_a_program_that_cannot_be_started_fails_after_three_tries(world: World) -> None:
-    """The message stays kept with an error that says what to do."""
-    host = world.host()
-    session = host.begin(world.home.project)
-    program = Path(world.claude)
-    text = program.read_text("utf-8")
-    program.chmod(0o600)
-    message = host.send(session.session_id, "first")
-    failed = world.until(host, message, "failed")
-    assert failed.attempts == 3
-    assert "--claude" in str(failed.error)
-    program.write_text(text, "utf-8")
-    program.chmod(0o755)
-    host.push(session.session_id)
-    world.answered(host, message)
-    assert world.memory(host, session) == ["first"]
-
-
-@pytest.mark.case("C42")
-def test_a_session_whose_directory_is_gone_keeps_its_message(world: World) -> None:
-    """A fresh process cannot start there; the error names the directory."""
-    host = world.host()
-    place = world.home.root / "place"
-    place.mkdir()
-    session = host.begin(place)
-    place.rmdir()
-    failed = world.until(host, host.send(session.session_id, "first"), "failed")
-    assert str(place) in str(failed.error)
-
-
-def test_a_held_text_waits_and_what_comes_after_it_waits_behind(world: World, captured_signals: CapturedSignals) -> None:
-    """A hold keeps the order, is asked about again, is announced once, and says since when."""
-    hold = Hold(reason="busy", signs=("turn open",), cost="the turn")
-    plugin = Answering(None, hold, hold, hold)
-    host = world.host(plugin)
-    session = world.session(host, "first")
-    held = host.send(session.session_id, "second")
-    behind = host.send(session.session_id, "third")
-    assert (held.state, behind.state) == ("held", "queued")
-    assert held.hold == hold
-    since = world.now(host, held).held_since
-    assert since is not None
-    world.answered(host, world.until(host, behind))
-    assert world.prompts(session)[1:] == [held.message_id, behind.message_id]
-    announced = captured_signals.of("injection_held")
-    assert [(event.message_id, event.hold, event.since) for event in announced] == [(held.message_id, hold, since)]
-
-
-def test_a_respawn_puts_the_lacking_turns_before_the_text(world: World, captured_signals: CapturedSignals) -> None:
-    """The fresh process resumes the session and gets the catch-up as a first block of the same message."""
-    plugin = Answering(None, retire)
-    host = world.host(plugin)
-    session = world.session(host, "first")
-    before = world.headless(host, session)
-    message = world.answered(host, host.send(session.session_id, "second"))
-    after = world.headless(host, session)
-    assert after.pid != before.pid
-    assert after.resumed is True
-    assert world.memory(host, session) == ["first", "what was said elsewhere", "second"]
-    record = next(r for r in world.home.records(session.session_id) if r.get("uuid") == message.message_id)
-    assert [block["text"] for block in record["message"]["content"]] == ["what was said elsewhere", "second"]
-    (event,) = captured_signals.of("headless_respawned")
-    assert (event.retired.pid, event.headless.pid, event.message_id) == (before.pid, after.pid, message.message_id)
-
-
-@pytest.mark.parametrize(("release", "blocks"), [("2.0.42", 1), ("2.1.6", 1), ("2.1.61", 2)])
-def test_a_release_that_takes_blocks_apart_gets_one(world: World, release: str, blocks: int) -> None:
-    """2.0.42 and 2.1.6 copy what follows a message of two blocks, under new ids, at the next resume; so theirs is one block."""
-    world.simulator.release = release
-    host = world.host(Answering(None, retire))
-    session = host.begin(world.home.project)
-    world.until(host, host.send(session.session_id, "first"))
-    message = world.until(host, host.send(session.session_id, "second"))
-    record = next(r for r in world.home.records(session.session_id) if r.get("uuid") == message.message_id)
-    texts = [block["text"] for block in record["message"]["content"]]
-    assert len(texts) == blocks
-    assert "\n\n".join(texts) == "what was said elsewhere\n\nsecond"
-
-
-def test_a_fresh_process_is_asked_about_before_its_first_byte_and_may_get_the_lacking_turns(world: World) -> None:
-    """When the headless was ended for another reason, the plugin is asked about the fresh one and may deliver with a catch-up."""
-    plugin = Answering(None, Deliver(catch_up="what was said elsewhere", catch_up_turns=("11111111-1111-4111-8111-111111111111",)))
-    host = world.host(plugin)
-    session = world.session(host, "first")
-    end_process(world.headless(host, session).pid)
-    world.answered(host, host.send(session.session_id, "second"))
-    fresh = plugin.asked[-1].headless
-    assert (fresh.pid, fresh.sent, fresh.resumed) == (world.headless(host, session).pid, (), True)
-    assert world.memory(host, session) == ["first", "what was said elsewhere", "second"]
-
-
-def test_two_writers_are_never_started(world: World) -> None:
-    """A plugin that asks for a fresh process while the old one lives is not obeyed: the text waits."""
-    host = world.host(Answering(None, Respawn(reason="wrong")))
-    session = world.session(host, "first")
-    pid = world.headless(host, session).pid
-    held = host.send(session.session_id, "second")
-    assert held.state == "held"
-    world.answered(host, held)
-    assert world.headless(host, session).pid == pid
-
-
-def test_an_overruling_is_told_to_the_plugin_once(world: World) -> None:
-    """A person's act goes with the next question about that message and with no other."""
-    hold = Hold(reason="busy", cost="a background task")
-    plugin = Answering(None, hold, hold, hold)
-    host = world.host(plugin)
-    session = world.session(host, "first")
-    held = host.send(session.session_id, "second")
-    behind = host.send(session.session_id, "third")
-    host.overrule(world.now(host, held))
-    host.drive(session.session_id)
-    world.answered(host, world.until(host, behind))
-    assert [injection.overrule for injection in plugin.asked if injection.message_id == held.message_id] == [False, False, True, False]
-    assert not any(injection.overrule for injection in plugin.asked if injection.message_id == behind.message_id)
-
-
-def test_overruling_one_message_does_not_overrule_the_next(world: World) -> None:
-    """The first was delivered by the time that a person's word came; the cost of the second was told to nobody."""
-    plugin = Answering(None, Hold(reason="busy"), None, *[Hold(reason="busy")] * 50)
-    host = world.host(plugin)
-    session = world.session(host, "first")
-    shown = host.send(session.session_id, "second")
-    behind = host.store.outbox.add(session.session_id, "third")
-    world.until(host, shown)
-    world.until(host, behind, "held")
-    host.overrule(shown)
-    assert world.now(host, behind).state == "held"
-    assert not any(injection.overrule for injection in plugin.asked)
-
-
-@pytest.mark.parametrize("gone", ["fifo", "log"])
-def test_a_process_that_can_take_a_text_no_more_may_be_ended(world: World, gone: str) -> None:
-    """Its FIFO was deleted, or its log, which alone would prove a command: the text is held, and says what overruling costs."""
-    host = world.host()
-    session = world.session(host, "first")
-    head = host.agents.known(session.session_id)
-    assert head is not None
-    (head.fifo if gone == "fifo" else head.log).unlink()
-    held = host.send(session.session_id, "second" if gone == "fifo" else "/cost")
-    assert held.hold is not None
-    assert (held.state, held.hold.cost) == ("held", f"overruling ends process {head.pid} with whatever it does")
-    host.drive(session.session_id)
-    assert host.agents.known(session.session_id) is not None
-    host.overrule(held)
-    world.answered(host, held)
-    assert world.headless(host, session).pid != head.pid
-    assert len(world.prompts(session)) == (2 if gone == "fifo" else 1)
-
-
 def test_a_line_that_arrived_as_a_whole_does_not_keep_the_next_out(world: World) -> None:
     """A host was killed after its last byte and before that was noted; the delivery proves that nothing is half there."""
     host = world.host()
@@ -386,19 +205,6 @@ def test_a_message_is_not_dropped_while_another_process_is_at_it(world: World) -
         other.drop(message.message_id)
     waiting = host.store.outbox.add(session.session_id, "third")
     assert other.drop(waiting.message_id[:8]) == waiting
-
-
-@pytest.mark.case("C94")
-def test_a_plugin_that_raises_stops_no_message(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    """The text is delivered once all the same."""
-
-    def fail(ccc: Host, injection: Injection) -> Decision:
-        raise OSError("disk")
-
-    host = world.host(Answering(None, fail))
-    session = world.session(host, "first", "second")
-    assert world.memory(host, session) == ["first", "second"]
-    assert len(world.prompts(session)) == 2
 
 
 def test_half_a_message_keeps_everything_else_out_of_that_process(world: World) -> None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import errno
-import io
 import json
 import os
 import signal
 import stat
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
 
-from ccc_hookspecs.host.errors import ClaudeError, UnknownSession
+from ccc_hookspecs.host.errors import UnknownSession
 from ccc_hookspecs.host.spawn import INHERITED, MARK, command, environment
 from ccc_hookspecs.testing.harness import wait_until
 from ccc_hookspecs.values import Tick
@@ -89,67 +86,6 @@ def test_a_session_stays_with_its_configuration_directory(world: World, monkeypa
     assert host.begin(world.home.project).config_dir is None
 
 
-@pytest.mark.parametrize("left", ["", '{"type":"queue-operation","operation":"enqueue"}\n'])
-def test_a_transcript_without_conversation_does_not_bar_the_session(world: World, left: str) -> None:
-    """A process killed before its first turn leaves one that can neither be resumed nor begun; it is moved aside, not removed."""
-    host = world.host()
-    session = host.begin(world.home.project)
-    path = world.home.transcript(session.session_id)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(left)
-    world.answered(host, host.send(session.session_id, "first"))
-    assert world.memory(host, session) == ["first"]
-    (aside,) = path.parent.glob("*.without-conversation")
-    assert aside.read_text() == left
-
-
-@pytest.mark.parametrize("failing", ["open", "read", "look"])
-def test_a_transcript_that_cannot_be_read_is_left_alone(world: World, failing: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another user's, on a failing disk, or with no descriptor free: no process is started without it, and the text is kept."""
-    host = world.host()
-    session = world.session(host, "first")
-    end_process(world.headless(host, session).pid)
-    host.recover()
-    transcript = world.home.transcript(session.session_id)
-    content = transcript.read_bytes()
-    with monkeypatch.context() as failure:
-        fail_for(failure, transcript, failing)
-        message = host.send(session.session_id, "second")
-        assert "cannot be read" in str(message.error)
-        assert host.headless_for(session.session_id) is None
-    assert transcript.read_bytes() == content
-    host.push(session.session_id)
-    world.answered(host, message)
-    assert world.memory(host, session) == ["first", "second"]
-
-
-def fail_for(monkeypatch: pytest.MonkeyPatch, path: Path, failing: str) -> None:
-    """What the system says of a file: `open`, `read` or `look` fails for it. These tests may run as root, who may read everything."""
-    whole_open, whole_stat = Path.open, Path.stat
-
-    class Unreadable(io.BytesIO):
-        def __next__(self) -> bytes:
-            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
-
-    def opening(self: Path, *arguments: Any, **more: Any) -> Any:
-        if self != path:
-            return whole_open(self, *arguments, **more)
-        if failing == "read":
-            return Unreadable()
-        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), str(path))
-
-    def looking(self: Path, *arguments: Any, **more: Any) -> Any:
-        if self == path:
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-        return whole_stat(self, *arguments, **more)
-
-    if failing == "look":
-        monkeypatch.setattr(Path, "stat", looking)
-        monkeypatch.setattr("ccc_hookspecs.host.spawn.find_transcript", lambda *arguments: None)
-    else:
-        monkeypatch.setattr(Path, "open", opening)
-
-
 def test_a_session_begun_elsewhere_is_taken_up(world: World) -> None:
     """By its full id, in the directory its own records name, with everything said before."""
     elsewhere = world.simulator.headless()
@@ -163,13 +99,6 @@ def test_a_session_begun_elsewhere_is_taken_up(world: World) -> None:
     for unknown in ("72350742-dff3-4ee0-a645-6602d6d2b86e", "7235"):
         with pytest.raises(UnknownSession):
             host.session(unknown)
-
-
-def test_a_missing_program_is_an_error_that_says_how_to_name_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(world.home.root))
-    monkeypatch.setattr(world.simulator, "program", lambda: "no-such-claude")
-    with pytest.raises(ClaudeError, match=r"no-such-claude: no such program; name it with --claude or \$CCC_HOST_CLAUDE"):
-        world.host().begin(world.home.project)
 
 
 # --- found again

@@ -32,8 +32,8 @@ def store(tmp_path: Path) -> Store:
 
 
 def test_only_this_user_can_read_it(store: Store) -> None:
-    """The directory is 0700 and every file in it 0600, also the side files of SQLite."""
-    os.chmod(store.directory, 0o755)
+    """The directory that it makes is 0700 and every file in it 0600, also the side files of SQLite."""
+    assert mode(store.directory) == 0o700
     again = Store(store.directory)
     with again.database.writing() as db:
         db.execute("INSERT INTO journal (at, what, detail) VALUES (0, 'x', '{}')")
@@ -41,8 +41,21 @@ def test_only_this_user_can_read_it(store: Store) -> None:
         assert {mode(path) for path in files} == {0o600}
         assert len(files) == 3
     with store.locks.hold(SESSION, 0):
-        assert mode(store.directory) == mode(store.directory / "locks") == 0o700
+        assert mode(store.directory / "locks") == 0o700
         assert {mode(path) for path in (store.directory / "locks").iterdir()} == {0o600}
+
+
+def test_a_directory_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+    """It may be a person's own, for more than this; one that others can write in is refused."""
+    os.chmod(tmp_path, 0o755)
+    Store(tmp_path).outbox.add(SESSION, "one")
+    assert (mode(tmp_path), mode(tmp_path / FILE_NAME)) == (0o755, 0o600)
+    for shared in (0o775, 0o1777):
+        os.chmod(tmp_path, shared)
+        with pytest.raises(StateError, match="others can write"):
+            Store(tmp_path)
+        assert mode(tmp_path) == shared
+    os.chmod(tmp_path, 0o700)
 
 
 def test_it_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -55,6 +68,9 @@ def test_it_is_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert default_state_dir() == tmp_path / "xdg" / "ccc-host"
     monkeypatch.setenv("CCC_HOST_STATE", "~/mine")
     assert default_state_dir() == tmp_path / "mine"
+    monkeypatch.setenv("CCC_HOST_STATE", "~nobody-of-this-name/mine")
+    with pytest.raises(StateError, match="CCC_HOST_STATE"):
+        default_state_dir()
 
 
 def test_a_newer_schema_is_left_alone(store: Store) -> None:

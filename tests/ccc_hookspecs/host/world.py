@@ -95,6 +95,14 @@ class World:
             self.answered(host, host.send(session.session_id, text))
         return session
 
+    def resumable(self) -> Session:
+        """A session with one turn and no headless."""
+        host = self.host()
+        session = self.session(host, "first")
+        end_process(self.headless(host, session).pid)
+        host.recover()
+        return session
+
     def until(self, host: EmbeddedHost, message: Message, state: str = "delivered") -> Message:
         """Drive a message on until it is in this state; returns it."""
 
@@ -194,6 +202,13 @@ class World:
             text=True,
             timeout=60,
         )
+
+    def started(self) -> Session:
+        """A session with one turn, begun from the command line."""
+        done = self.run("start", "first")
+        assert done.returncode == 0, done.stderr
+        (session,) = self.host().store.sessions.all()
+        return session
 
     def json(self, *arguments: str, **extra: str) -> Any:
         """What `ccc-host --json` with these arguments prints."""
