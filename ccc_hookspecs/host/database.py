@@ -85,6 +85,10 @@ CREATE TABLE journal (
 """,
     # An overruling is no property of a message: it is for what a person was shown, and for one try.
     "ALTER TABLE outbox DROP COLUMN overruled",
+    """
+ALTER TABLE outbox ADD COLUMN unstarted_since REAL;
+ALTER TABLE outbox ADD COLUMN retry_at REAL
+""",
 )
 """The scripts that lead from each schema version to the next; the last version is their number."""
 

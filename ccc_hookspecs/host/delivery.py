@@ -166,12 +166,17 @@ class Delivery:
         return fresh is not None and self._inject(session, message, fresh)
 
     def _spawn(self, session: Session, message: Message) -> Head | None:
+        if message.rests:
+            return None
         self._checkpoint("spawn")
         try:
-            return self._agents.spawn(session)
+            head = self._agents.spawn(session)
         except ClaudeError as error:
-            self._settling.owed(message, str(error))
+            self._settling.unstarted(message, str(error))
             return None
+        if message.unstarted_since is not None:
+            self._store.outbox.started(message)
+        return head
 
     def _write(self, message: Message, head: Head) -> bool:
         try:
@@ -183,7 +188,7 @@ class Delivery:
         """It did not go in as a whole: it is tried again, with a fresh process once this one is gone."""
         log.info("session %s: process %s took no input: %s", message.session_id, head.pid, error, extra={"ccc_session": message.session_id})
         if self._agents.live(message.session_id) is None:
-            return self._settling.owed(message, last_words(head.log) or error).state == "queued"
+            return self._settling.owed(message, last_words(head.log) or "the process ended without taking it").state == "queued"
         message = self._store.outbox.requeue(message, error, counts=False, reached=False)
         return self._unfit(message, head, f"process {head.pid} takes no input: {error}", "its FIFO takes nothing")
 

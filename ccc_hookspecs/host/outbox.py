@@ -106,14 +106,26 @@ class Outbox:
                 db.execute("DELETE FROM inputs WHERE head_id = ? AND message_id = ?", (message.head_id, message.message_id))
         return self._set(message, state="queued", wrote=0, error=error, attempts=message.attempts + counts)
 
+    def unstarted(self, message: Message, error: str, *, since: float, retry_at: float) -> Message:
+        """No process can be started for it, since then; it waits for its turn until that is tried again."""
+        return self._set(message, state="queued", hold=None, error=error, unstarted_since=since, retry_at=retry_at)
+
+    def started(self, message: Message) -> Message:
+        """A process was started for it."""
+        return self._set(message, error=None, unstarted_since=None, retry_at=None)
+
     def fail(self, message: Message, error: str) -> Message:
         """It is not tried again until somebody asks for it."""
         return self._set(message, state="failed", error=error)
 
     def retry(self, session_id: str) -> None:
-        """Try the failed messages of a session again."""
+        """Try the failed messages of a session again, and what rests at once."""
         with self._database.writing() as db:
-            db.execute("UPDATE outbox SET state = 'queued', attempts = 1 WHERE session_id = ? AND state = 'failed'", (session_id,))
+            db.execute(
+                "UPDATE outbox SET state = 'queued', attempts = 1, unstarted_since = NULL WHERE session_id = ? AND state = 'failed'",
+                (session_id,),
+            )
+            db.execute("UPDATE outbox SET retry_at = NULL WHERE session_id = ? AND retry_at IS NOT NULL", (session_id,))
 
     def waiting(self, given: str) -> Message:
         """The one message whose id starts with `given` and that is not proven delivered. Raises `UnknownMessage`."""

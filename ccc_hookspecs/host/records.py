@@ -19,6 +19,9 @@ MessageState: TypeAlias = Literal["queued", "held", "written", "delivered", "fai
 STUCK_SECONDS: Final = 30.0
 """How long a process may take to take a message before a person may give up on it."""
 
+LONGEST_PAUSE: Final = 30.0
+"""Seconds until it is tried again, at most, to start a process that could not be started."""
+
 OPEN_STATES: tuple[MessageState, ...] = ("queued", "held", "written", "failed")
 
 
@@ -106,7 +109,7 @@ class Message:
     `log_offset`, `transcript_offset`: bytes that the log had at the last write, and the transcript at the first one, so that
     whatever proves the delivery stands behind them. `attempts`: how often it was given to a process that did not take it.
     `hold`, `held_since`: why and since when it waits. `own_hold`: it waits for the host's own reasons, not for a plugin's. `catch_up`:
-    turns that go before it.
+    turns that go before it. `unstarted_since`, `retry_at`: since when no process could be started for it, and when that is tried again.
     """
 
     seq: int
@@ -128,6 +131,8 @@ class Message:
     catch_up: str | None = field(default=None, repr=False)
     catch_up_turns: tuple[str, ...] = ()
     error: str | None = None
+    unstarted_since: float | None = None
+    retry_at: float | None = None
     proof: str | None = None
     delivered_at: float | None = None
 
@@ -141,6 +146,11 @@ class Message:
     def is_stuck(self) -> bool:
         """Whether a process has it that had time enough to take it."""
         return self.state == "written" and self.seconds_given >= STUCK_SECONDS
+
+    @property
+    def rests(self) -> bool:
+        """Whether it is too early to try again to start a process for it."""
+        return self.retry_at is not None and 0 < self.retry_at - time.time() <= LONGEST_PAUSE
 
     @property
     def is_command(self) -> bool:

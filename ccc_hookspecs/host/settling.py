@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -11,7 +12,7 @@ from ccc_hookspecs.host.agents import last_words
 from ccc_hookspecs.host.errors import HostError
 from ccc_hookspecs.host.liveness import presence
 from ccc_hookspecs.host.proof import Watch
-from ccc_hookspecs.host.records import Head, Message, Session
+from ccc_hookspecs.host.records import LONGEST_PAUSE, Head, Message, Session
 from ccc_hookspecs.host.spawn import transcript_of
 from ccc_hookspecs.host.store import Store
 from ccc_hookspecs.host.terminals import Terminal
@@ -20,6 +21,12 @@ log = logging.getLogger(__name__)
 
 ATTEMPTS: Final = 3
 """How many processes may end without taking a message before it is left alone."""
+
+START_SECONDS: Final = 300.0
+"""How long it is tried to start a process before the message is left alone."""
+
+FIRST_PAUSE: Final = 0.5
+"""Seconds until that is tried for the second time; later pauses are as long as it has been tried."""
 
 NO_CONVERSATION: Final = "No conversation found"
 """What `claude --resume` says when it cannot read the session; trying again would change nothing."""
@@ -104,6 +111,16 @@ class Settling:
         if message.attempts >= ATTEMPTS or error.startswith(NO_CONVERSATION):
             return self._store.outbox.fail(message, error)
         return message
+
+    def unstarted(self, message: Message, error: str) -> Message:
+        """No process could be started for it, as while Claude Code is updated: that is tried again after a pause, for some minutes."""
+        now = time.time()
+        since = now if message.unstarted_since is None or message.unstarted_since > now else message.unstarted_since
+        log.info("session %s: not started: %s", message.session_id, error, extra={"ccc_session": message.session_id})
+        if now - since >= START_SECONDS:
+            return self._store.outbox.fail(message, error)
+        pause = min(max(FIRST_PAUSE, now - since), LONGEST_PAUSE)
+        return self._store.outbox.unstarted(message, error, since=since, retry_at=now + pause)
 
 
 def session_transcript_size(session: Session) -> int:

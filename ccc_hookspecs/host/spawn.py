@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import subprocess
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -70,14 +71,12 @@ class Spawner:
             raise ClaudeError(f"{session.cwd} is gone, so session {session.session_id} cannot be started: restore that directory")
         if self._claude is not None:
             session = replace(session, claude=self._claude)
-        transcript = resumable(session)
-        head = self._heads.add(self._planned(session, transcript))
-        self._checkpoint("planned")
         try:
-            child = self._popen(head, command(session, resume=head.resumed), environment(os.environ, session, head.mark))
+            head = self._heads.add(self._planned(session, resumable(session)))
+            self._checkpoint("planned")
+            child = self._start(head, command(session, resume=head.resumed), environment(os.environ, session, head.mark))
         except OSError as error:
-            self.remove(head)
-            raise ClaudeError(f"{session.claude}: {error.strerror or error}; name the program with --claude or $CCC_HOST_CLAUDE") from error
+            raise ClaudeError(_trouble(session, error)) from error
         self._children.append(child)
         self._checkpoint("started")
         return self._heads.started(head, child.pid, start_time(child.pid))
@@ -110,16 +109,36 @@ class Spawner:
             mark=mark,
         )
 
-    def _popen(self, head: Head, arguments: list[str], environ: dict[str, str]) -> Child:
-        os.mkfifo(head.fifo, 0o600)
+    def _start(self, head: Head, arguments: list[str], environ: dict[str, str]) -> Child:
+        try:
+            return _popen(head, arguments, environ)
+        except OSError:
+            self.remove(head)
+            raise
+
+
+def _popen(head: Head, arguments: list[str], environ: dict[str, str]) -> Child:
+    os.mkfifo(head.fifo, 0o600)
+    with ExitStack() as opened:
         output = os.open(head.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        opened.callback(os.close, output)
         # Open for reading and writing, the child never sees an end of its input while writers come and go.
         fifo = os.open(head.fifo, os.O_RDWR | os.O_CLOEXEC)
-        try:
-            return Child(arguments, stdin=fifo, stdout=output, stderr=subprocess.STDOUT, cwd=head.cwd, env=environ, start_new_session=True)
-        finally:
-            os.close(fifo)
-            os.close(output)
+        opened.callback(os.close, fifo)
+        return Child(arguments, stdin=fifo, stdout=output, stderr=subprocess.STDOUT, cwd=head.cwd, env=environ, start_new_session=True)
+
+
+def _trouble(session: Session, error: OSError) -> str:
+    """What kept a process from being started, and what to do."""
+    reason = error.strerror or str(error)
+    place = error.filename or session.claude
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"{place}: {reason}: free the disk"
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return f"{place}: {reason}: raise the limit (`ulimit -n`), or restart what runs out of them"
+    if error.errno in (errno.EAGAIN, errno.ENOMEM):
+        return f"{place}: {reason}: there is no room for another process"
+    return f"{place}: {reason}" + ("; name the program with --claude or $CCC_HOST_CLAUDE" if place == session.claude else "")
 
 
 def command(session: Session, *, resume: bool) -> list[str]:

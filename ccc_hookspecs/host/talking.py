@@ -28,6 +28,7 @@ _EXITS: Final[dict[Ending, ExitCode]] = {
     "typed": ExitCode.OK,
     "failed": ExitCode.CLAUDE,
     "blocked": ExitCode.CLAUDE,
+    "unstarted": ExitCode.CLAUDE,
     "locked": ExitCode.LOCKED,
     "unseen": ExitCode.FAILED,
     "unanswered": ExitCode.CLAUDE,
@@ -165,7 +166,9 @@ def _words(outcome: Outcome) -> str | None:
             return f"typed into the terminal that has session {message.session_id} open; the answer comes there"
         case "failed":
             return f"message {message.message_id}: {standing(message)}"
-        case "blocked" if outcome.blocking is not None:
+        case "unstarted" if outcome.blocking is not None and outcome.blocking.message_id == message.message_id:
+            return f"message {message.message_id}: {standing(outcome.blocking)}"
+        case "blocked" | "unstarted" if outcome.blocking is not None:
             return f"message {message.message_id} is kept behind message {outcome.blocking.message_id}: {standing(outcome.blocking)}"
         case "locked":
             return f"another process was at session {message.session_id} all the while; message {message.message_id}: {standing(message)}"

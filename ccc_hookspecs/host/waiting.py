@@ -14,12 +14,15 @@ from ccc_hookspecs.host.records import Head, Message
 from ccc_hookspecs.host.stream import Answer
 
 Ending: TypeAlias = Literal[
-    "answered", "typed", "failed", "blocked", "locked", "unanswered", "unseen", "turn_failed", "interrupted", "dropped"
+    "answered", "typed", "failed", "blocked", "unstarted", "locked", "unanswered", "unseen", "turn_failed", "interrupted", "dropped"
 ]
 """How a wait ended. `typed`: a terminal has taken the text, and answers there. `failed`: no process took it, see the message's `error`.
-`blocked`: one before it failed, and it waits behind that one. `locked`: another process was at the session all the while. `unanswered`: the
-process took it and ended before its answer did. `unseen`: the process took it, and the log of its answer is gone. `interrupted`: by the
-person; the message goes its way all the same."""
+`blocked`: one before it failed, and it waits behind that one. `unstarted`: no process can be started for now. `locked`: another process was
+at the session all the while. `unanswered`: the process took it and ended before its answer did. `unseen`: the process took it, and the log
+of its answer is gone. `interrupted`: by the person; the message goes its way all the same."""
+
+START_SECONDS: Final = 10.0
+"""How long a command waits for a process that cannot be started; the message goes on being tried."""
 
 POLL_SECONDS: Final = 0.05
 ASK_AGAIN_SECONDS: Final = 1.0
@@ -33,7 +36,7 @@ SLOWEST_SECONDS: Final = 0.5
 class Outcome:
     """`message` as it stood last; `answer`: its text so far; `error`: what the turn failed with.
 
-    `blocking`: the failed message that it waits behind.
+    `blocking`: the message that failed, or for which no process can be started; it may be this one.
     """
 
     ending: Ending
@@ -54,8 +57,9 @@ class Wait:
         self._head: Head | None = None
         self._answer: Answer | None = None
         self._asked, self._pause, self._state = time.monotonic(), POLL_SECONDS, ""
-        self._driven = time.monotonic()
-        self._blocking: Message | None = None
+        self._locked_since: float | None = None
+        self._unstarted_since: float | None = None
+        self._first: Message | None = None
         self._status = ""
 
     def run(self) -> Outcome:
@@ -77,15 +81,15 @@ class Wait:
         """Take it on: at once after it has changed, then ever less often."""
         message = self._message
         if message.state != self._state:
-            self._state, self._pause, self._driven = message.state, POLL_SECONDS, time.monotonic()
+            self._state, self._pause, self._locked_since = message.state, POLL_SECONDS, None
         if message.state == "delivered" or time.monotonic() - self._asked < (ASK_AGAIN_SECONDS if message.state == "held" else self._pause):
             return
         driven = self._host.drive(message.session_id, lock_seconds=0.0)
         self._asked, self._pause = time.monotonic(), min(self._pause * 1.2, SLOWEST_SECONDS)
-        if driven:
-            self._driven = self._asked
-        first = next(iter(self._host.store.outbox.open_of(message.session_id)), None)
-        self._blocking = first if first is not None and first.state == "failed" and first.seq < message.seq else None
+        self._first = first = next(iter(self._host.store.outbox.open_of(message.session_id)), None)
+        unstarted = first is not None and first.unstarted_since is not None
+        self._locked_since = None if driven else self._locked_since or self._asked
+        self._unstarted_since = (self._unstarted_since or self._asked) if unstarted else None
 
     def _follow(self) -> None:
         head_id = self._message.head_id
@@ -101,9 +105,7 @@ class Wait:
         if message.state == "failed":
             return "failed"
         if message.state != "delivered":
-            if self._blocking is not None:
-                return "blocked"
-            return "locked" if time.monotonic() - self._driven >= LOCK_SECONDS else None
+            return self._in_the_way()
         if message.terminal is not None:
             return "typed"
         if answer is None or answer.done:
@@ -111,6 +113,14 @@ class Wait:
         if self._head is not None and not self._head.log.exists():
             return "unseen"
         return "unanswered" if self._ended() else None
+
+    def _in_the_way(self) -> Ending | None:
+        """What it makes no sense to wait for."""
+        if self._first is not None and self._first.state == "failed" and self._first.seq < self._message.seq:
+            return "blocked"
+        if _lasts(self._unstarted_since, START_SECONDS):
+            return "unstarted"
+        return "locked" if _lasts(self._locked_since, LOCK_SECONDS) else None
 
     def _ended(self) -> bool:
         """Whether the process is gone, and everything that it printed was read."""
@@ -127,7 +137,7 @@ class Wait:
             message=self._message,
             answer="" if answer is None else "\n".join(answer.parts),
             error=None if answer is None else answer.error,
-            blocking=self._blocking if ending == "blocked" else None,
+            blocking=self._first if ending in ("blocked", "unstarted") else None,
         )
 
     def _what(self) -> str:
@@ -149,3 +159,7 @@ class Wait:
         if status != self._status:
             self._status = status
             self._on_status(status)
+
+
+def _lasts(since: float | None, seconds: float) -> bool:
+    return since is not None and time.monotonic() - since >= seconds

@@ -110,11 +110,11 @@ def test_list_shows_what_is_kept_and_drop_gives_it_up(world: World) -> None:
     session = world.started()
     host = world.host()
     end_process(world.headless(host, session).pid)
-    done = world.run("--claude", "/nowhere/claude", "send", session.session_id, "second")
-    assert done.returncode == ExitCode.CLAUDE
+    done = world.run("--claude", "/nowhere/claude", "send", session.session_id, "second", "--no-wait")
+    assert done.returncode == 0
     assert "/nowhere/claude" in done.stderr
     (message,) = world.json("list")[0]["messages"]
-    assert message["state"] == "failed"
+    assert (message["state"], "/nowhere/claude" in message["error"]) == ("queued", True)
     assert world.run("drop", message["message_id"][:8]).returncode == 0
     assert world.json("list")[0]["messages"] == []
     assert world.run("drop", message["message_id"][:8]).returncode == ExitCode.UNKNOWN_SESSION

@@ -37,22 +37,83 @@ def test_a_failed_resume_keeps_the_message_with_the_error(world: World) -> None:
     assert world.prompts(session)[1:] == [message.message_id]
 
 
-def test_a_program_that_cannot_be_started_fails_after_three_tries(world: World) -> None:
-    """The message stays kept with an error that says what to do."""
+def away(program: Path) -> Path:
+    """Move a program away, as an update does for some seconds; returns where it is."""
+    return program.rename(program.with_suffix(".away"))
+
+
+def test_a_program_that_is_away_for_a_while_costs_no_try(world: World) -> None:
+    """No process took the message and let it down: it waits, is tried again by whoever looks after it, and goes out in its order."""
+    host = world.host()
+    session = world.session(host, "first")
+    end_process(world.headless(host, session).pid)
+    program = Path(world.claude)
+    kept = away(program)
+    message = host.send(session.session_id, "second")
+    for _ in range(5):
+        host.drive(session.session_id)
+    now = world.now(host, message)
+    assert (now.state, now.attempts, str(program) in str(now.error), "--claude" in str(now.error)) == ("queued", 0, True, True)
+    kept.rename(program)
+    world.answered(host, message)
+    assert world.memory(host, session) == ["first", "second"]
+    assert world.now(host, message).unstarted_since is None
+
+
+def test_a_program_that_stays_away_is_tried_after_a_pause_and_by_each_send(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looking after the message costs nothing until then; somebody who sends again is not told to wait."""
+    monkeypatch.setattr("ccc_hookspecs.host.settling.FIRST_PAUSE", 20.0)
     host = world.host()
     session = host.begin(world.home.project)
     program = Path(world.claude)
-    text = program.read_text("utf-8")
-    program.chmod(0o600)
+    kept = away(program)
     message = host.send(session.session_id, "first")
-    failed = world.until(host, message, "failed")
-    assert failed.attempts == 3
-    assert "--claude" in str(failed.error)
-    program.write_text(text, "utf-8")
-    program.chmod(0o755)
+    assert message.rests
+    kept.rename(program)
+    host.drive(session.session_id)
+    assert world.now(host, message).state == "queued"
     host.push(session.session_id)
     world.answered(host, message)
+
+
+def test_a_program_that_cannot_be_started_for_minutes_fails(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message stays kept with an error that says what to do, and is tried anew when somebody asks for it."""
+    host = world.host()
+    session = host.begin(world.home.project)
+    kept = away(program := Path(world.claude))
+    with monkeypatch.context() as patience:
+        patience.setattr("ccc_hookspecs.host.settling.START_SECONDS", 0.0)
+        failed = host.send(session.session_id, "first")
+    assert (failed.state, "--claude" in str(failed.error)) == ("failed", True)
+    host.push(session.session_id)
+    assert world.now(host, failed).state == "queued"
+    kept.rename(program)
+    world.answered(host, world.until(host, failed))
     assert world.memory(host, session) == ["first"]
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"), [(errno.ENOSPC, "free the disk"), (errno.EMFILE, "ulimit"), (errno.EAGAIN, "no room"), (errno.EACCES, "denied")]
+)
+def test_what_is_missing_is_named(world: World, monkeypatch: pytest.MonkeyPatch, number: int, advice: str) -> None:
+    """A full disk or too many open files is no wrong program; nothing that was opened before stays open."""
+    host = world.host()
+    session = host.begin(world.home.project)
+    whole = os.open
+
+    def opening(path: Any, *arguments: Any, **more: Any) -> int:
+        if str(path).endswith(".fifo"):
+            raise OSError(number, os.strerror(number), str(path))
+        return whole(path, *arguments, **more)
+
+    before = len(os.listdir("/dev/fd"))
+    with monkeypatch.context() as failing:
+        failing.setattr("ccc_hookspecs.host.spawn.os.open", opening)
+        message = host.send(session.session_id, "first")
+    assert advice in str(message.error)
+    assert "--claude" not in str(message.error)
+    assert len(os.listdir("/dev/fd")) == before
+    assert [path for path in host.store.heads_dir.iterdir() if path.suffix == ".fifo"] == []
 
 
 @pytest.mark.case("C42")
@@ -63,8 +124,10 @@ def test_a_session_whose_directory_is_gone_keeps_its_message(world: World) -> No
     place.mkdir()
     session = host.begin(place)
     place.rmdir()
-    failed = world.until(host, host.send(session.session_id, "first"), "failed")
-    assert str(place) in str(failed.error)
+    message = host.send(session.session_id, "first")
+    assert (message.state, str(place) in str(message.error)) == ("queued", True)
+    place.mkdir()
+    world.answered(host, message)
 
 
 @pytest.mark.parametrize("left", ["", '{"type":"queue-operation","operation":"enqueue"}\n'])

@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import threading
+from pathlib import Path
 
 import psutil
 import pytest
@@ -20,6 +21,7 @@ from ccc_hookspecs.host.errors import ExitCode
 from ccc_hookspecs.host.host import EmbeddedHost
 from ccc_hookspecs.host.output import Output
 from ccc_hookspecs.host.records import Session
+from ccc_hookspecs.host.waiting import Wait
 from ccc_hookspecs.testing.harness import wait_until
 from tests.ccc_hookspecs.host.world import CCC_HOST, World, end_process
 
@@ -78,6 +80,22 @@ def test_a_text_behind_one_that_failed_tells_which(world: World) -> None:
 def told(done: subprocess.CompletedProcess[str]) -> str:
     """The line that a command ended with."""
     return done.stderr.splitlines()[-1]
+
+
+def test_a_process_that_cannot_be_started_is_not_waited_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not for minutes: the command ends with what is wrong, and the text goes on being tried; one behind it names it."""
+    monkeypatch.setattr("ccc_hookspecs.host.waiting.START_SECONDS", 0.2)
+    host, session = world.host(), world.resumable()
+    program = Path(world.claude)
+    kept = program.rename(program.with_suffix(".away"))
+    first, behind = (host.send(session.session_id, text) for text in ("second", "third"))
+    for message in (first, behind):
+        outcome = Wait(host, message, threading.Event(), lambda text: None, lambda status: None).run()
+        assert (outcome.ending, outcome.blocking and outcome.blocking.message_id) == ("unstarted", first.message_id)
+    output = Output(as_json=False)
+    assert talking.see_through(host, output, behind, threading.Event()) == ExitCode.CLAUDE
+    kept.rename(program)
+    world.answered(host, world.until(host, behind))
 
 
 def test_an_answer_whose_log_is_gone_is_not_waited_for(world: World) -> None:
