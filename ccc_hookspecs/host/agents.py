@@ -91,6 +91,16 @@ class Agents:
         self._store.outbox.forget_before(before)
         for head in self._store.heads.forget_before(before):
             head.log.unlink(missing_ok=True)
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Remove what a host that was killed left behind: FIFOs of heads that are not live, logs of heads that are forgotten."""
+        # Looked for before the rows are, which are there before their files.
+        found = list(self._store.heads_dir.glob("*.fifo")), list(self._store.heads_dir.glob("*.log"))
+        for files, known in zip(found, self._store.heads.files(), strict=True):
+            for path in files:
+                if path.name not in known:
+                    path.unlink(missing_ok=True)
 
     def _find_again(self, head: Head) -> Head | None:
         """A host died between the start of this process and the record of its pid: find it by its mark, else forget it."""

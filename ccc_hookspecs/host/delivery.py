@@ -6,7 +6,7 @@ One at a time, because Claude Code (2.1.119 and later) takes inputs that wait in
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from ccc_hookspecs.host.agents import Agents, last_words
@@ -60,6 +60,10 @@ class Delivery:
         with self._host.session_lock(session_id, lock_seconds), self._holding.overruling(overruled):
             while self._step(session_id):
                 pass
+
+    def forget_all_but(self, session_ids: Collection[str]) -> None:
+        """These are the sessions that have open messages. Any thread may say so at any time."""
+        self._settling.forget_all_but(session_ids)
 
     def _step(self, session_id: str) -> bool:
         """Take the first message that is not done with one step on; True when there may be another step."""

@@ -103,6 +103,12 @@ class Heads:
                 sent[row["head_id"]].append(SentInput(message_id=row["message_id"], sent_at=row["sent_at"]))
         return tuple(head.headless(tuple(sent[head.id])) for head in heads)
 
+    def files(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The names of the FIFOs of the heads that are believed alive, and of the logs of all that are known."""
+        with self._database.reading() as db:
+            heads = [Head.of(row) for row in db.execute("SELECT * FROM headless")]
+        return frozenset(head.fifo.name for head in heads if head.ended_at is None), frozenset(head.log.name for head in heads)
+
     def forget_before(self, moment: float) -> tuple[Head, ...]:
         """Drop the heads that ended before `moment` and that no open message was given to; returns them, for their files to be removed."""
         with self._database.writing() as db:

@@ -208,7 +208,9 @@ class EmbeddedHost:
             self.recover()
         self.manager.on_tick(self, tick)
         with guarded("looking into the outbox"):
-            for session_id in dict.fromkeys(message.session_id for message in self.store.outbox.open()):
+            waiting = dict.fromkeys(message.session_id for message in self.store.outbox.open())
+            self._delivery.forget_all_but(waiting)
+            for session_id in waiting:
                 self.take_on(session_id)
 
     def take_on(self, session_id: str) -> None:

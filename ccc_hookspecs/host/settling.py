@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -38,6 +39,7 @@ class Settling:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._watches: dict[str, tuple[tuple[object, ...], Watch]] = {}
+        """By session: only the first message of one is ever looked after."""
 
     def settle(self, message: Message) -> Message:
         """The message as it stands now, when it was `written` before; any other is returned as it is."""
@@ -75,7 +77,7 @@ class Settling:
             self._store.heads.says_release(message.head_id, watch.release)
         if proof is None:
             return None
-        self._watches.pop(message.message_id, None)
+        self._watches.pop(message.session_id, None)
         if (head := self._head(message)) is not None and head.jammed:
             # All of it arrived, though a host that was killed could not note that.
             self._store.heads.jam(head.id, False)
@@ -83,13 +85,18 @@ class Settling:
         return self._store.outbox.delivered(message, proof)
 
     def _watch(self, message: Message) -> Watch:
-        key = (message.head_id, message.terminal, message.log_offset, message.transcript_offset)
-        known = self._watches.get(message.message_id)
+        key = (message.message_id, message.head_id, message.terminal, message.log_offset, message.transcript_offset)
+        known = self._watches.get(message.session_id)
         if known is None or known[0] != key:
             session = self._store.sessions.get(message.session_id)
             known = (key, Watch(message, self._head(message), partial(transcript_of, session)))
-            self._watches[message.message_id] = known
+            self._watches[message.session_id] = known
         return known[1]
+
+    def forget_all_but(self, session_ids: Collection[str]) -> None:
+        """Other processes may have settled what was looked after here: keep only what belongs to these sessions. Needs no lock."""
+        for session_id in [known for known in list(self._watches) if known not in session_ids]:
+            self._watches.pop(session_id, None)
 
     def _head(self, message: Message) -> Head | None:
         return None if message.head_id is None else self._store.heads.get(message.head_id)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import os
+import signal
 import threading
 
 import pytest
 
 from ccc_hookspecs import Decision, Injection, Respawn
 from ccc_hookspecs.errors import SessionLockTimeout
+from ccc_hookspecs.host.proof import Watch
 from ccc_hookspecs.host.records import Message
 from ccc_hookspecs.specs import Host
 from ccc_hookspecs.testing.harness import wait_until
+from ccc_hookspecs.values import Tick
 from tests.ccc_hookspecs.host.world import Answering, World, end_process, in_threads
 
 
@@ -97,3 +102,20 @@ def test_two_serving_hosts_deliver_once(world: World) -> None:
         command.terminate()
         assert command.wait(60) == 0
     assert world.prompts(session)[1:] == [message.message_id]
+
+
+def test_what_another_process_settled_is_not_remembered(world: World) -> None:
+    """A serving host looked after a message that another one saw delivered: with the next tick nothing of it is left in memory."""
+    serving, other = world.host(), world.host()
+    session = world.session(other, "first")
+    os.kill(world.headless(other, session).pid, signal.SIGSTOP)
+    message = other.send(session.session_id, "second")
+    serving.drive(session.session_id)
+    words = [referrer for referrer in gc.get_objects() if isinstance(referrer, Watch)]
+    assert [watch.message.message_id for watch in words if watch.message.text == "second"] == [message.message_id] * 2
+    del words
+    os.kill(world.headless(other, session).pid, signal.SIGCONT)
+    world.until(other, message)
+    serving.tick(Tick(number=1, monotonic=1.0, interval=5.0))
+    gc.collect()
+    assert not [watch for watch in gc.get_objects() if isinstance(watch, Watch) and watch.message.message_id == message.message_id]

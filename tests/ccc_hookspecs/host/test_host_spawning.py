@@ -68,6 +68,23 @@ def test_its_files_are_private_and_its_fifo_goes_with_it(world: World) -> None:
     assert host.headless_agents() == ()
 
 
+def test_what_a_killed_host_left_behind_is_swept_up(world: World) -> None:
+    """A FIFO whose head is known to have ended, and a log of no head at all; a live head keeps both."""
+    host = world.host()
+    alive, ended = (world.session(host, "first") for _ in range(2))
+    kept, left = host.agents.known(alive.session_id), host.agents.known(ended.session_id)
+    assert kept is not None
+    assert left is not None
+    end_process(left.pid or 0)
+    host.store.heads.ended(left.id)
+    stray = host.store.heads_dir / "stray.log"
+    stray.touch()
+    world.host().recover()
+    assert (left.fifo.exists(), stray.exists(), left.log.exists()) == (False, False, True)
+    assert kept.fifo.exists()
+    assert kept.log.exists()
+
+
 @pytest.mark.case("C43")
 def test_a_session_stays_with_its_configuration_directory(world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Whoever drives it later, with whatever `CLAUDE_CONFIG_DIR`; set to nothing means not set."""
