@@ -14,6 +14,7 @@ from typing import Final
 from ccc_hookspecs.claude.jsonl import lines_backward, parse
 from ccc_hookspecs.host.liveness import presence, wait_gone
 from ccc_hookspecs.host.records import Head, Session
+from ccc_hookspecs.host.sight import in_sight, presence_of
 from ccc_hookspecs.host.spawn import MARK, Spawner
 from ccc_hookspecs.host.store import Store
 from ccc_hookspecs.processes import start_time
@@ -39,20 +40,19 @@ class Agents:
     def known(self, session_id: str) -> Head | None:
         """The session's live head. Changes nothing, so any thread may ask at any time."""
         head = self._store.heads.live(session_id)
-        return head if head is not None and head.pid is not None and presence(head.pid, head.start_time) != "gone" else None
+        return head if head is not None and head.pid is not None and presence_of(head) != "gone" else None
 
     def live(self, session_id: str) -> Head | None:
-        """As `known`, with the session's lock held: what proves to be gone is cleared away, and an unfinished spawn is finished."""
+        """As `known`, with the session's lock held: what proves to be gone is cleared away, and an unfinished spawn is finished.
+
+        One that is not in sight may have no pid.
+        """
         self.spawner.reap()
         head = self._store.heads.live(session_id)
-        if head is not None and head.pid is None:
-            head = self._find_again(head)
-        if head is None or head.pid is None:
+        if head is not None and presence_of(head) == "gone":
+            self.gone(head)
             return None
-        if presence(head.pid, head.start_time) != "gone":
-            return head
-        self.gone(head)
-        return None
+        return self._find_again(head) if head is not None and head.pid is None and in_sight(head) else head
 
     def spawn(self, session: Session) -> Head:
         """Start a head on a session that has none, with its lock held. Raises `ClaudeError`."""
@@ -68,14 +68,20 @@ class Agents:
     def released(self, session_id: str, pid: int, started: float | None) -> None:
         """A plugin ended this process. Harmless when repeated, or when it is not the session's head."""
         head = self._store.heads.live(session_id)
-        if head is not None and head.pid == pid and head.start_time == started:
+        if head is not None and in_sight(head) and head.pid == pid and head.start_time == started:
             self.gone(head)
 
     def end(self, head: Head, reason: str) -> bool:
-        """End a head because a person said so, whatever it does; True when it is gone. Nothing else in the host signals a process."""
+        """End a head because a person said so, whatever it does; True when it is gone. Nothing else in the host signals a process.
+
+        One that is not in sight is forgotten, and not signalled.
+        """
+        self._store.journal.note("overruled", head.session_id, pid=head.pid, reason=reason)
+        if not in_sight(head):
+            self.gone(head)
+            return True
         if head.pid is None:
             return False
-        self._store.journal.note("overruled", head.session_id, pid=head.pid, reason=reason)
         for number in (signal.SIGTERM, signal.SIGKILL):
             if presence(head.pid, head.start_time) == "alive":
                 _signal(head.pid, number)

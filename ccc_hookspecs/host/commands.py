@@ -89,7 +89,7 @@ def terminal(tools: Tools, session: str) -> ExitCode:
         arguments, environ = host.launch_terminal(found)
         if stop.is_set():
             return ExitCode.INTERRUPTED
-    if (headless := host.headless_for(found.session_id)) is not None:
+    if (headless := host.agents.known(found.session_id)) is not None:
         tools.output.note(
             f"the headless (process {headless.pid}) is still at work; what you say here it learns at the next `ccc-host send`"
         )

@@ -89,6 +89,10 @@ CREATE TABLE journal (
 ALTER TABLE outbox ADD COLUMN unstarted_since REAL;
 ALTER TABLE outbox ADD COLUMN retry_at REAL
 """,
+    """
+ALTER TABLE headless ADD COLUMN boot TEXT;
+ALTER TABLE headless ADD COLUMN namespace INTEGER
+""",
 )
 """The scripts that lead from each schema version to the next; the last version is their number."""
 

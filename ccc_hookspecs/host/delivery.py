@@ -16,6 +16,7 @@ from ccc_hookspecs.host.holding import SENDER, Holding
 from ccc_hookspecs.host.records import Head, Message, Session
 from ccc_hookspecs.host.releases import KEEPS_MID_TURN, NAMES_MESSAGES, is_before, is_from
 from ccc_hookspecs.host.settling import Settling, session_transcript_size
+from ccc_hookspecs.host.sight import cost_of_ending, in_sight
 from ccc_hookspecs.host.store import Store
 from ccc_hookspecs.host.stream import turn_under_way
 from ccc_hookspecs.host.terminals import Terminal, stranger_on, terminal_on
@@ -109,6 +110,8 @@ class Delivery:
                 return self._unfit(message, head, _UNSEEN, "its log is gone")
             if self._turn_under_way(head):
                 return False
+        if not in_sight(head):
+            return self._inject_unjudged(message, head)
         decision = self._ask(message, head)
         if isinstance(decision, Respawn):
             return self._respawn(session, message, head, decision)
@@ -117,6 +120,13 @@ class Delivery:
         if decision.catch_up is not None:
             message = self._store.outbox.keep_catch_up(message, decision.catch_up, decision.catch_up_turns)
         return self._write(message, head)
+
+    def _inject_unjudged(self, message: Message, head: Head) -> bool:
+        """The head is of another pid namespace, as of a container on the same state directory: no plugin could look at its process."""
+        reason = f"process {head.pid} was started in another pid namespace, as in a container, and can be judged there alone"
+        cost = "overruling gives it the text unjudged: the answer may leave out turns of others"
+        hold = Hold(reason=reason, signs=(f"process {head.pid}",), lingering=True, cost=cost)
+        return self._write(message, head) if self._holding.waived(message, hold) else self._holding.hold(message, hold)
 
     def _leaves_no_trace(self, message: Message, head: Head) -> bool:
         """Whether nothing but the log would tell that this text arrived, were it given in the middle of a turn."""
@@ -129,8 +139,7 @@ class Delivery:
 
     def _unfit(self, message: Message, head: Head, reason: str, sign: str) -> bool:
         """The head cannot take the message any more; only a person may end it before it ends by itself."""
-        cost = f"overruling ends process {head.pid} with whatever it does"
-        hold = Hold(reason=reason, signs=(sign,), lingering=True, cost=cost)
+        hold = Hold(reason=reason, signs=(sign,), lingering=True, cost=cost_of_ending(head))
         return self._agents.end(head, sign) if self._holding.waived(message, hold) else self._holding.hold(message, hold)
 
     def _ask(self, message: Message, head: Head) -> Decision:

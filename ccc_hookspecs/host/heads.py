@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Callable
 
 from ccc_hookspecs.host.database import Database
 from ccc_hookspecs.host.records import Head
@@ -28,11 +29,13 @@ class Heads:
             head.transcript_size,
             head.resumed,
             head.mark,
+            head.boot,
+            head.namespace,
         )
         with self._database.writing() as db:
             done = db.execute(
-                "INSERT INTO headless (session_id, fifo, log, cwd, config_dir, spawned_at, transcript_size, resumed, mark)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *",
+                "INSERT INTO headless (session_id, fifo, log, cwd, config_dir, spawned_at, transcript_size, resumed, mark, boot, namespace)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING *",
                 values,
             )
             return Head.of(done.fetchone())
@@ -90,8 +93,8 @@ class Heads:
             rows = db.execute("SELECT message_id, sent_at FROM inputs WHERE head_id = ? ORDER BY id", (head.id,))
             return head.headless(tuple(SentInput(message_id=row["message_id"], sent_at=row["sent_at"]) for row in rows))
 
-    def all_headless(self) -> tuple[Headless, ...]:
-        """As `headless`, of every live head whose process was started, with two queries in all."""
+    def all_headless(self, wanted: Callable[[Head], bool]) -> tuple[Headless, ...]:
+        """As `headless`, of every live head whose process was started and that is `wanted`, with two queries in all."""
         sent: dict[int, list[SentInput]] = defaultdict(list)
         with self._database.reading() as db:
             heads = [Head.of(row) for row in db.execute("SELECT * FROM headless WHERE ended_at IS NULL AND pid IS NOT NULL")]
@@ -101,7 +104,7 @@ class Heads:
             )
             for row in rows:
                 sent[row["head_id"]].append(SentInput(message_id=row["message_id"], sent_at=row["sent_at"]))
-        return tuple(head.headless(tuple(sent[head.id])) for head in heads)
+        return tuple(head.headless(tuple(sent[head.id])) for head in heads if wanted(head))
 
     def files(self) -> tuple[frozenset[str], frozenset[str]]:
         """The names of the FIFOs of the heads that are believed alive, and of the logs of all that are known."""

@@ -21,8 +21,9 @@ from ccc_hookspecs.host.agents import Agents
 from ccc_hookspecs.host.delivery import Delivery
 from ccc_hookspecs.host.errors import ClaudeError, HostError, UnknownSession
 from ccc_hookspecs.host.guard import guarded
-from ccc_hookspecs.host.liveness import presence, seen_within
+from ccc_hookspecs.host.liveness import seen_within
 from ccc_hookspecs.host.records import Message, Session
+from ccc_hookspecs.host.sight import in_sight, presence_of
 from ccc_hookspecs.host.spawn import environment, files_of, transcript_of
 from ccc_hookspecs.host.store import Store, default_state_dir
 from ccc_hookspecs.manager import PluginManager
@@ -69,13 +70,13 @@ class EmbeddedHost:
         return self.store.directory
 
     def headless_for(self, session_id: str) -> Headless | None:
-        """The session's live headless, or None."""
+        """The session's live headless, or None. One of another pid namespace is none: whoever looks for its pid finds another process."""
         head = self.agents.known(session_id)
-        return None if head is None else self.store.heads.headless(head)
+        return None if head is None or not in_sight(head) else self.store.heads.headless(head)
 
     def headless_agents(self) -> Sequence[Headless]:
-        """Every headless believed alive."""
-        return self.store.heads.all_headless()
+        """Every headless believed alive, as `headless_for`."""
+        return self.store.heads.all_headless(in_sight)
 
     def session_lock(self, session_id: str, timeout: float) -> AbstractContextManager[None]:
         """The session's lock, across processes, reentrant within a thread. Raises `SessionLockTimeout` on entry."""
@@ -224,7 +225,7 @@ class EmbeddedHost:
         An error with one head is logged, and the others are gone on with.
         """
         for head in self.store.heads.all_live():
-            if head.pid is None or presence(head.pid, head.start_time) == "gone":
+            if head.pid is None or presence_of(head) == "gone":
                 with guarded("clearing away a headless", head.session_id):
                     self._locked(self._look_after, head.session_id, 0.0)
         if time.monotonic() - self._forgot >= FORGET_SECONDS:

@@ -11,9 +11,9 @@ from typing import Final
 
 from ccc_hookspecs.host.agents import last_words
 from ccc_hookspecs.host.errors import HostError
-from ccc_hookspecs.host.liveness import presence
 from ccc_hookspecs.host.proof import Watch
 from ccc_hookspecs.host.records import LONGEST_PAUSE, Head, Message, Session
+from ccc_hookspecs.host.sight import presence_of
 from ccc_hookspecs.host.spawn import transcript_of
 from ccc_hookspecs.host.store import Store
 from ccc_hookspecs.host.terminals import Terminal
@@ -104,7 +104,7 @@ class Settling:
     def _holder_lives(self, message: Message, head: Head | None) -> bool:
         if message.terminal is not None:
             return Terminal.of_key(message.terminal).may_be_on(self._store.sessions.get(message.session_id))
-        return head is not None and head.pid is not None and presence(head.pid, head.start_time) != "gone"
+        return head is not None and presence_of(head) != "gone"
 
     def _give_back(self, message: Message, head: Head | None) -> Message:
         words = None if head is None else last_words(head.log)

@@ -19,6 +19,7 @@ from ccc_hookspecs.claude.paths import config_dir, find_transcript, project_fold
 from ccc_hookspecs.host.errors import ClaudeError
 from ccc_hookspecs.host.heads import Heads
 from ccc_hookspecs.host.records import Head, Session
+from ccc_hookspecs.host.sight import boot_id, pid_namespace
 from ccc_hookspecs.processes import start_time
 
 log = logging.getLogger(__name__)
@@ -107,6 +108,8 @@ class Spawner:
             transcript_size=0 if transcript is None else transcript.stat().st_size,
             resumed=transcript is not None,
             mark=mark,
+            boot=boot_id(),
+            namespace=pid_namespace(),
         )
 
     def _start(self, head: Head, arguments: list[str], environ: dict[str, str]) -> Child:

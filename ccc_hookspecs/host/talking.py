@@ -15,6 +15,7 @@ from ccc_hookspecs.host.errors import ExitCode
 from ccc_hookspecs.host.host import LOCK_SECONDS, EmbeddedHost
 from ccc_hookspecs.host.output import Output
 from ccc_hookspecs.host.records import Message
+from ccc_hookspecs.host.sight import cost_of_ending
 from ccc_hookspecs.host.waiting import Ending, Outcome, Wait
 
 PUSH_SECONDS: Final = 2.0
@@ -95,7 +96,7 @@ def overrule(host: EmbeddedHost, output: Output, session_id: str, stop: threadin
         first = next(iter(host.store.outbox.open_of(session_id)), None)
         if first is None or any(first.message_id != one.message_id or _waits_for(first) == _waits_for(one) for one in shown):
             return
-        if not _tell_cost(output, first):
+        if not _tell_cost(host, output, first):
             return
         shown.append(first)
         end = time.monotonic() + LOCK_SECONDS
@@ -110,7 +111,7 @@ def _waits_for(message: Message) -> tuple[object, ...]:
     return message.state, message.hold, message.written_at
 
 
-def _tell_cost(output: Output, first: Message) -> bool:
+def _tell_cost(host: EmbeddedHost, output: Output, first: Message) -> bool:
     if first.state == "held" and first.hold is not None:
         output.note(f"held: {first.hold.reason}")
         output.note(f"overruled; the cost: {first.hold.cost or 'what it waits for is not waited for'}")
@@ -123,7 +124,8 @@ def _tell_cost(output: Output, first: Message) -> bool:
         output.note("overruled; the cost: it is given again, and will be there twice if the terminal takes it after all")
     else:
         output.note(f"a process was given message {first.message_id} {since} and does not take it")
-        output.note("overruled; the cost: that process is ended with whatever it does")
+        head = None if first.head_id is None else host.store.heads.get(first.head_id)
+        output.note(f"overruled; the cost: {'that process is ended' if head is None else cost_of_ending(head)}")
     return True
 
 

@@ -9,6 +9,7 @@ from ccc_hookspecs.claude.registry import RegistryRecord, read_registry
 from ccc_hookspecs.host.liveness import presence
 from ccc_hookspecs.host.records import Session
 from ccc_hookspecs.host.releases import SAYS_WHERE_IT_IS, is_before
+from ccc_hookspecs.host.sight import pid_namespace
 from ccc_hookspecs.host.spawn import files_of
 from ccc_hookspecs.host.tmux import Pane, pane_of
 from ccc_hookspecs.processes import start_time
@@ -19,27 +20,31 @@ class Terminal:
     """A live interactive `claude` on a session.
 
     `status`: what it says of itself: `idle`, `busy`, `waiting` while it shows a dialog (measured on 2.1.119, 2.1.168 and 2.1.332), or
-    None. `sure`: it is on this session now; a 2.1.119 still names the session that it left by `/clear`, later ones do not.
+    None. `sure`: it is on this session now; a 2.1.119 still names the session that it left by `/clear`, later ones do not. `namespace`:
+    the pid namespace that the pid is of.
     """
 
     pid: int
     start_time: float
     status: str | None = field(default=None, compare=False)
     sure: bool = field(default=True, compare=False)
+    namespace: int | None = field(default_factory=pid_namespace)
 
     @property
     def key(self) -> str:
         """A text that names this very process."""
-        return f"{self.pid}/{self.start_time!r}"
+        return f"{self.pid}/{self.start_time!r}/{self.namespace or ''}"
 
     @classmethod
     def of_key(cls, key: str) -> Terminal:
         """The terminal that `key` names."""
-        pid, _, started = key.partition("/")
-        return cls(pid=int(pid), start_time=float(started))
+        pid, started, namespace = (*key.split("/"), "")[:3]
+        return cls(pid=int(pid), start_time=float(started), namespace=int(namespace) if namespace else None)
 
     def may_be_on(self, session: Session) -> bool:
         """False once the process is gone for certain, or says that it went on to another session."""
+        if self.namespace is not None and self.namespace != pid_namespace():
+            return True
         if presence(self.pid, self.start_time) == "gone":
             return False
         record = read_registry(files_of(session)).of(self.pid, self.start_time)

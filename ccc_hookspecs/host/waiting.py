@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from ccc_hookspecs.host.host import LOCK_SECONDS, EmbeddedHost
-from ccc_hookspecs.host.liveness import presence
 from ccc_hookspecs.host.records import Head, Message
+from ccc_hookspecs.host.sight import presence_of
 from ccc_hookspecs.host.stream import Answer
 
 Ending: TypeAlias = Literal[
@@ -125,7 +125,7 @@ class Wait:
     def _ended(self) -> bool:
         """Whether the process is gone, and everything that it printed was read."""
         head = self._head
-        if head is None or head.pid is None or presence(head.pid, head.start_time) != "gone":
+        if head is None or presence_of(head) != "gone":
             return False
         self._follow()
         return self._answer is not None and not self._answer.done

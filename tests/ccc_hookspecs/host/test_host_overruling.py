@@ -54,7 +54,7 @@ def test_a_process_that_can_take_a_text_no_more_may_be_ended(world: World, gone:
     (head.fifo if gone == "fifo" else head.log).unlink()
     held = host.send(session.session_id, "second" if gone == "fifo" else "/cost")
     assert held.hold is not None
-    assert (held.state, held.hold.cost) == ("held", f"overruling ends process {head.pid} with whatever it does")
+    assert (held.state, held.hold.cost) == ("held", f"process {head.pid} is ended with whatever it does")
     host.drive(session.session_id)
     assert host.agents.known(session.session_id) is not None
     host.overrule(held)
