@@ -20,7 +20,7 @@ from ccc_hookspecs.host import programs
 from ccc_hookspecs.host.agents import Agents
 from ccc_hookspecs.host.delivery import Delivery
 from ccc_hookspecs.host.errors import ClaudeError, HostError, UnknownSession
-from ccc_hookspecs.host.guard import guarded
+from ccc_hookspecs.host.guard import Tell, guarded
 from ccc_hookspecs.host.liveness import seen_within
 from ccc_hookspecs.host.records import Message, Session
 from ccc_hookspecs.host.sight import in_sight, presence_of
@@ -48,12 +48,14 @@ class EmbeddedHost:
     `claude`: the program for sessions begun here and, when given, for every process started here; `$CCC_HOST_CLAUDE`, else
     `claude` on the PATH. `manager`: one that was loaded; without one no plugin is asked.
 
-    `checkpoint` is called with the name of each step of a delivery before it is taken; it does nothing.
+    `checkpoint` is called with the name of each step of a delivery before it is taken; it does nothing. `tell_failure`, when it is set, is
+    told of each error that `tick`, `recover` and `take_on` log and go on from.
     """
 
     def __init__(self, state_dir: Path | None = None, *, manager: PluginManager | None = None, claude: str | None = None) -> None:
         self.store = Store(state_dir or default_state_dir())
         self.manager = manager or PluginManager()
+        self.tell_failure: Tell | None = None
         self._forgot = -FORGET_SECONDS
         self._claude = programs.chosen(claude)
         self.agents = Agents(self.store, self.checkpoint, claude=self._claude)
@@ -205,10 +207,10 @@ class EmbeddedHost:
 
         An error in one session is logged, and the others are gone on with.
         """
-        with guarded("looking after the headless processes"):
+        with guarded("looking after the headless processes", tell=self.tell_failure):
             self.recover()
         self.manager.on_tick(self, tick)
-        with guarded("looking into the outbox"):
+        with guarded("looking into the outbox", tell=self.tell_failure):
             waiting = dict.fromkeys(message.session_id for message in self.store.outbox.open())
             self._delivery.forget_all_but(waiting)
             for session_id in waiting:
@@ -216,7 +218,7 @@ class EmbeddedHost:
 
     def take_on(self, session_id: str) -> None:
         """As `drive` of a session that no other process is at; an error is logged and goes no further."""
-        with guarded("delivery", session_id):
+        with guarded("delivery", session_id, self.tell_failure):
             self.drive(session_id, lock_seconds=0.0)
 
     def recover(self) -> None:
@@ -226,7 +228,7 @@ class EmbeddedHost:
         """
         for head in self.store.heads.all_live():
             if head.pid is None or presence_of(head) == "gone":
-                with guarded("clearing away a headless", head.session_id):
+                with guarded("clearing away a headless", head.session_id, self.tell_failure):
                     self._locked(self._look_after, head.session_id, 0.0)
         if time.monotonic() - self._forgot >= FORGET_SECONDS:
             self._forgot = time.monotonic()

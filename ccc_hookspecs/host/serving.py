@@ -11,6 +11,7 @@ from blinker import NamedSignal
 
 from ccc_hookspecs import signals
 from ccc_hookspecs.host.guard import guarded
+from ccc_hookspecs.host.holding import SENDER
 from ccc_hookspecs.host.host import EmbeddedHost
 from ccc_hookspecs.ticker import Ticker
 
@@ -65,9 +66,26 @@ def described(what: str, sender: str, event: Any) -> dict[str, Any]:
     }
 
 
+class Failures:
+    """Hands what failed on to `report`, each time that it fails in another way than before."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._last: dict[tuple[str, str | None], str] = {}
+
+    def __call__(self, what: str, session_id: str | None, error: Exception) -> None:
+        """`what` failed with this error, in one session if in one."""
+        reason = f"{type(error).__name__}: {error}"
+        if self._last.get((what, session_id)) != reason:
+            self._last[what, session_id] = reason
+            event = {"at": time.time(), "what": f"{what} failed", "by": SENDER, "session_id": session_id, "pid": None}
+            self._report({**event, "reason": reason, "signs": []})
+
+
 def serve(host: EmbeddedHost, interval: float, stop: threading.Event, report: Report) -> None:
     """Serve until `stop` is set; heads live on afterwards. A delivery or a tick under way is finished first."""
     events = Events(report)
+    host.tell_failure = Failures(report)
     host.recover()
     ticker = Ticker(host.tick, interval)
     ticker.start()
@@ -76,6 +94,7 @@ def serve(host: EmbeddedHost, interval: float, stop: threading.Event, report: Re
         pump(host, stop)
     finally:
         ticker.stop(timeout=60.0)
+        host.tell_failure = None
         del events
 
 
@@ -83,7 +102,7 @@ def pump(host: EmbeddedHost, stop: threading.Event) -> None:
     """Take on whatever may be written, until `stop` is set. What goes wrong in one session is logged, and the others are gone on with."""
     looks = _Looks(host)
     while not stop.wait(PUMP_SECONDS):
-        with guarded("looking into the outbox"):
+        with guarded("looking into the outbox", tell=host.tell_failure):
             looks.look()
             continue
         stop.wait(SLOWEST_SECONDS)

@@ -160,14 +160,15 @@ def test_an_error_in_one_session_does_not_reach_the_others(world: World, caplog:
 
 
 def test_serving_goes_on_after_an_error(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The outbox could not be looked into once, and one session never: what another session is sent is delivered."""
+    """The outbox could not be looked into once, and one session never: that is told once, and another session's text is delivered."""
     monkeypatch.setattr("ccc_hookspecs.host.serving.SLOWEST_SECONDS", 0.1)
     host = world.host(kind=Broken)
     bad, good = host.begin(world.home.project), world.session(host, "first")
     assert isinstance(host, Broken)
     host.session_id, host.broken = bad.session_id, ("active",)
     stop = threading.Event()
-    thread = threading.Thread(target=serve, args=(host, 60.0, stop, lambda event: None))
+    told: list[dict[str, Any]] = []
+    thread = threading.Thread(target=serve, args=(host, 60.0, stop, told.append))
     thread.start()
     host.store.outbox.add(bad.session_id, "first")
     message = host.store.outbox.add(good.session_id, "second")
@@ -175,3 +176,6 @@ def test_serving_goes_on_after_an_error(world: World, monkeypatch: pytest.Monkey
     stop.set()
     thread.join(60)
     assert not thread.is_alive()
+    failed = [(event["what"], event["session_id"], event["reason"]) for event in told]
+    assert failed.count(("delivery failed", bad.session_id, "OSError: too many open files")) == 1
+    assert [what for what, session_id, _ in failed if session_id is None] == ["looking into the outbox failed"]
