@@ -14,7 +14,7 @@ from ccc_hookspecs.host.errors import ClaudeError
 from ccc_hookspecs.host.heard import Heard
 from ccc_hookspecs.host.holding import SENDER, Holding
 from ccc_hookspecs.host.records import Head, Message, Session
-from ccc_hookspecs.host.releases import KEEPS_MID_TURN, NAMES_MESSAGES, is_before, is_from
+from ccc_hookspecs.host.releases import KEEPS_MID_TURN, NAMES_MESSAGES, is_from
 from ccc_hookspecs.host.settling import Settling, session_transcript_size
 from ccc_hookspecs.host.sight import cost_of_ending, in_sight
 from ccc_hookspecs.host.store import Store
@@ -129,9 +129,11 @@ class Delivery:
         return self._write(message, head) if self._holding.waived(message, hold) else self._holding.hold(message, hold)
 
     def _leaves_no_trace(self, message: Message, head: Head) -> bool:
-        """Whether nothing but the log would tell that this text arrived, were it given in the middle of a turn."""
+        """Whether nothing but the log would tell that this text arrived, were it given in the middle of a turn; so it may be as long as the
+        head has not said of which release it is.
+        """
         command = message.is_command and (not is_from(head.release, NAMES_MESSAGES) or not head.log.exists())
-        return command or is_before(head.release, KEEPS_MID_TURN)
+        return command or not is_from(head.release, KEEPS_MID_TURN)
 
     def _turn_under_way(self, head: Head) -> bool:
         last = self._store.outbox.last_taken(head.id)

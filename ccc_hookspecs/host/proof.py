@@ -48,7 +48,12 @@ class Watch:
         for event in self._events():
             if (proof := self._by_event(event)) is not None:
                 return proof
-        return next((proof for record in self._records() if (proof := self._by_record(record)) is not None), None)
+        proof = next((proof for record in self._records() if (proof := self._by_record(record)) is not None), None)
+        if proof is not None and self.release is None:
+            # The record came after the release was said, but that may have been printed after the log was read.
+            for event in self._events():
+                self._by_event(event)
+        return proof
 
     def _events(self) -> Iterator[dict[str, Any]]:
         if self._log is None or not self._has_news(self._log):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+import sqlite3
 import threading
 
 import pytest
@@ -205,6 +207,23 @@ def test_a_message_is_not_dropped_while_another_process_is_at_it(world: World) -
         other.drop(message.message_id)
     waiting = host.store.outbox.add(session.session_id, "third")
     assert other.drop(waiting.message_id[:8]) == waiting
+
+
+@pytest.mark.parametrize("release", ["2.1.6", None], ids=["of one that keeps no record", "not known yet"])
+def test_a_text_waits_for_the_end_of_a_turn_that_would_leave_no_trace_of_it(world: World, release: str | None) -> None:
+    """Until a headless has said of which release it is, it may be of one that keeps no record of a text in the middle of a turn."""
+    host = world.host()
+    session = world.session(host, "first")
+    busy = host.send(session.session_id, "RUN: sleep 2")
+    world.until(host, busy)
+    head = host.agents.known(session.session_id)
+    assert head is not None
+    with contextlib.closing(sqlite3.connect(host.state_dir / "host.sqlite3")) as db, db:
+        db.execute("UPDATE headless SET release = ? WHERE id = ?", (release, head.id))
+    message = host.send(session.session_id, "second")
+    assert message.state == "queued"
+    world.answered(host, message)
+    assert world.memory(host, session) == ["first", "RUN: sleep 2", "second"]
 
 
 def test_half_a_message_keeps_everything_else_out_of_that_process(world: World) -> None:

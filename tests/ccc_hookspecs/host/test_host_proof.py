@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -242,3 +243,18 @@ def test_the_release_is_taken_from_what_it_says_itself(files: Files) -> None:
     files.prints({"type": "system", "subtype": "init", "claude_code_version": "2.1.332"})
     watch.look()
     assert watch.release == "2.1.332"
+
+
+def test_the_release_is_not_missed_when_it_is_said_between_the_two_looks(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log is read first: what the process printed and wrote since is found in the transcript, and then in the log."""
+    watch = files.watch()
+    records = watch._records
+
+    def meanwhile() -> Iterator[dict[str, Any]]:
+        files.prints({"type": "system", "subtype": "init", "claude_code_version": "2.1.6"})
+        files.records({"type": "user", "uuid": MINE, "message": {"role": "user", "content": "hello"}})
+        return records()
+
+    monkeypatch.setattr(watch, "_records", meanwhile)
+    assert watch.look() is not None
+    assert watch.release == "2.1.6"
