@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
+from ccc_hookspecs import ticker as module
 from ccc_hookspecs.config import TickerSettings
 from ccc_hookspecs.ticker import DEFAULT_INTERVAL, Ticker
 from ccc_hookspecs.values import Tick
@@ -71,20 +72,36 @@ def test_ticks_are_counted_from_one_and_carry_time_and_interval() -> None:
     assert ticks.seen[0].monotonic >= began + 0.05
 
 
-def test_beats_stay_on_their_grid() -> None:
-    """Ticks that each take most of the interval do not push the later ones back: beats stay near multiples of the interval."""
-    seen: list[Tick] = []
+class Clock:
+    """The time of a ticker, which passes only while it waits or a tick works."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        patch.setattr(module, "time", self)
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def waits(self, timeout: float) -> bool:
+        self.now += timeout
+        return False
+
+
+def test_beats_stay_on_their_grid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither ticks that take most of the interval nor one that outlasts it push the later ones back."""
+    clock, work = Clock(monkeypatch), [0.12, 0.12, 0.5, 0.12, 0.12]
+    seen: list[float] = []
 
     def busy(tick: Tick) -> None:
-        seen.append(tick)
-        time.sleep(0.12)
+        seen.append(round(tick.monotonic - 100.0, 6))
+        clock.now += work[len(seen) - 1]
+        run.stopping = len(seen) == len(work)
 
-    began = time.monotonic()
-    with Ticker(busy, 0.2):
-        wait_for(lambda: len(seen) >= 6)
-    late = [(tick.monotonic - began) % 0.2 for tick in seen]
-    # Waiting a full interval after each tick would spread these over 0, 0.12, 0.04, 0.16, 0.08 s.
-    assert sum(seconds < 0.07 for seconds in late) >= 5
+    beats = Ticker(busy, 0.2)
+    run = module._Run(beats)
+    monkeypatch.setattr(run.rouse, "wait", clock.waits)
+    beats._loop(run)
+    assert seen == [0.2, 0.4, 0.6, 1.2, 1.4]
 
 
 def test_a_slow_tick_is_logged_and_covers_beats_instead_of_piling_them_up(caplog: pytest.LogCaptureFixture) -> None:

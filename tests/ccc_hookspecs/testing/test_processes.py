@@ -200,16 +200,11 @@ def test_a_terminal_that_does_nothing_appends_nothing(simulator: Simulator) -> N
     assert head.records() == before
 
 
-def test_the_version_is_printed_in_no_time(tmp_path: Path) -> None:
-    """`--version` names the release, and starting is cheap enough for a test to start many."""
+def test_the_version_names_the_release(tmp_path: Path) -> None:
+    """In the words of the real one, and nothing is begun."""
     program = install(tmp_path / "bin")
-    seconds = []
-    for _ in range(3):
-        before = time.monotonic()
-        printed = subprocess.run([str(program), "--version"], capture_output=True, text=True, check=True).stdout
-        seconds.append(time.monotonic() - before)
-    assert printed == f"{NEWEST} (Claude Code)\n"
-    assert min(seconds) < 0.5
+    done = subprocess.run([str(program), "--version"], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == (f"{NEWEST} (Claude Code)\n", "")
 
 
 def test_an_interpreter_anywhere_will_do(tmp_path: Path) -> None:
