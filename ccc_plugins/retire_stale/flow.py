@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccc_hookspecs.outcomes import Deferral, Facts, Kept, Outcome
+from ccc_hookspecs.outcomes import Deferral, Facts, Kept, Outcome, RetirementFailure
 from ccc_hookspecs.specs import Host
 from ccc_hookspecs.values import Headless, Tick
 from ccc_plugins.retire_stale.catch_up import CatchUp, catch_up
@@ -34,6 +35,9 @@ __all__ = ["NOT_ITS_HEADLESS", "Flow", "Wanted", "is_gone", "waits_for"]
 
 log = logging.getLogger(__name__)
 
+FAILED_REST_SECONDS = 60.0
+"""How long a process that could not be ended is let alone by ticks and launches; each attempt takes its session for some seconds."""
+
 NOT_ITS_HEADLESS = "no longer the session's headless"
 """The reason of a `Kept` for a process that the host knows for this session no more."""
 
@@ -52,6 +56,7 @@ class Flow:
         self.reporter = Reporter()
         self.holds = Holds()
         self.sightings = Sightings()
+        self._rests: dict[tuple[int, float | None], float] = {}
         self._view: View | None = None
         self._tick: Tick | None = None
 
@@ -117,9 +122,13 @@ class Flow:
             now = _as_known_now(ccc, headless)
             if now is None:
                 return Kept(headless=headless, mechanism=mechanism, reason=NOT_ITS_HEADLESS)
+            if time.monotonic() < self._rests.get((now.pid, now.start_time), 0.0):
+                return Kept(headless=headless, mechanism=mechanism, reason="it could not be ended a moment ago")
             outcome = self.retire(ccc, now, mechanism=mechanism, reason=reason, wanted=_on_disk, view=view)
         if is_gone(outcome):
             self.forget(now)
+        elif isinstance(outcome, RetirementFailure):
+            self._rests[now.pid, now.start_time] = time.monotonic() + FAILED_REST_SECONDS
         return outcome
 
     def catch_up(self, ccc: Host, headless: Headless) -> CatchUp | None:
@@ -148,6 +157,7 @@ class Flow:
     def forget(self, headless: Headless) -> None:
         """The process is gone."""
         self.evidence.forget(headless)
+        self._rests.pop((headless.pid, headless.start_time), None)
 
 
 def waits_for(outcome: Outcome) -> tuple[str, ...]:

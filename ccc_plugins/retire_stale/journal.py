@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -65,6 +65,7 @@ class Journal:
 
     def __init__(self, state_dir: Path, *, busy_seconds: float = 2.0) -> None:
         self.store = Store(state_dir, busy_seconds=busy_seconds)
+        self._left_open: set[int] = set()
 
     def begin(self, headless: Headless, *, mechanism: str, reason: str, freezes: bool) -> int:
         """Record the intent and return its id for `finish`. `freezes`: the process may be found stopped by us from now on.
@@ -106,6 +107,10 @@ class Journal:
             return False
         return True
 
+    def leave_open(self, attempts: Iterable[int]) -> None:
+        """These ended without their processes being continued: `settle_abandoned` takes them for those of a host that died."""
+        self._left_open.update(attempts)
+
     def retired_by_us(self, pid: int, start_time: float) -> bool:
         """Whether this process's exit is our doing: its last attempt is open, retired it, or had sent it SIGTERM. False when unreadable."""
         last = next(iter(self._of_process(pid, start_time)), None)
@@ -142,18 +147,22 @@ class Journal:
             return ()
 
     def settle_abandoned(self, decide: Callable[[Attempt], Ending]) -> tuple[tuple[Attempt, Ending], ...]:
-        """Close every open attempt whose host has died with what `decide` says of it. Raises `StoreError`.
+        """Close every open attempt whose host has died, or that was left open here, with what `decide` says of it. Raises `StoreError`.
 
         `decide` is called while no other process can begin an attempt, so it may continue a frozen process without
         continuing one that another host has just stopped.
         """
-        if not any(_host_died(attempt) for attempt in self._open()):
+        if not any(self._is_abandoned(attempt) for attempt in self._open()):
             return ()
         with self.store.writing() as db:
-            settled = tuple((attempt, decide(attempt)) for attempt in _select(db, "outcome IS NULL") if _host_died(attempt))
+            settled = tuple((attempt, decide(attempt)) for attempt in _select(db, "outcome IS NULL") if self._is_abandoned(attempt))
             for attempt, ending in settled:
                 _close(db, attempt.id, ending, None, None)
+        self._left_open.difference_update(attempt.id for attempt, _ in settled)
         return settled
+
+    def _is_abandoned(self, attempt: Attempt) -> bool:
+        return attempt.id in self._left_open or _host_died(attempt)
 
 
 def _host_died(attempt: Attempt) -> bool:

@@ -149,9 +149,14 @@ class _Ladder:
             outcome = self._end()
             return outcome
         finally:
-            self._leave_running()
-            code = outcome.exit_code if isinstance(outcome, Retirement) else None
-            self._finish(attempts, _ending(outcome), code)
+            code, runs = outcome.exit_code if isinstance(outcome, Retirement) else None, False
+            try:
+                runs = self._leave_running()
+            finally:
+                if runs:
+                    self._finish(attempts, _ending(outcome), code)
+                else:
+                    self._journal.leave_open(attempts)
 
     def _begin(self) -> list[int]:
         """Record the intent: an attempt for each process that will be signalled, that of the headless itself first."""
@@ -191,12 +196,17 @@ class _Ladder:
             if self._wake:
                 self._process.send(signal.SIGCONT)
 
-    def _leave_running(self) -> None:
-        """Continue what is still stopped because something, such as a second ^C, broke into the end of the first look. Where that is
-        broken off too the attempt stays open, so that the process is continued at the next occasion.
+    def _leave_running(self) -> bool:
+        """Continue what is still stopped because something, such as a second ^C, broke into the end of the second look; True when that may
+        be done with. Where it is broken off too, or refused, the attempt stays open, so that the process is continued later.
         """
-        if self._wake and self._process.stopped():
-            self._process.send(signal.SIGCONT)
+        try:
+            if self._wake:
+                self._process.send(signal.SIGCONT)
+        except OSError:
+            log.exception("process %d of session %s could not be continued", self._headless.pid, self._headless.session_id)
+            return False
+        return True
 
     def _terminate(self) -> Outcome | None:
         """Send SIGTERM to the stopped process if it is idle; None when it was sent."""

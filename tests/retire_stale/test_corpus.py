@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,17 @@ def test_a_recorded_case_is_judged_right(case: Path) -> None:
     if expect.get("lost") is not None:
         texts = prompts(case)
         assert [texts[uuid] for uuid in judged.lost] == expect["lost"]
+
+
+@pytest.mark.parametrize("written", [0.0, -1.0, 86400.0], ids=["in 1970", "just before", "a day later"])
+@pytest.mark.parametrize("name", ["command-taken", "unknown-command"])
+def test_when_the_files_were_copied_says_nothing(tmp_path: Path, name: str, written: float) -> None:
+    """A case is judged the same whatever times its files have."""
+    for case in (case for case in CASES if case.name == name):
+        copy = Path(shutil.copytree(case, tmp_path / case.parent.name))
+        at = written if written == 0.0 else json.loads((copy / "case.json").read_bytes())["taken"] + written
+        os.utime(copy / "stdout.log", (at, at))
+        assert judge_case(copy).judgement.idleness == judge_case(case).judgement.idleness
 
 
 @pytest.mark.parametrize("case", CASES[::17], ids=lambda case: f"{case.parent.name}-{case.name}")

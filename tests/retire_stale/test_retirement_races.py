@@ -15,6 +15,7 @@ from ccc_hookspecs.processes import start_time
 from ccc_hookspecs.values import Headless
 from ccc_plugins.retire_stale.identity import state
 from ccc_plugins.retire_stale.journal import AlreadyClaimed, Journal
+from ccc_plugins.retire_stale.retirement import thaw
 from ccc_plugins.retire_stale.signalling import Handle, Pack
 from ccc_plugins.retire_stale.store import StoreError
 
@@ -115,6 +116,44 @@ def test_what_a_wrapper_runs_goes_on_with_it(lab: Lab, system: str) -> None:
     assert isinstance(lab.retire(fake.headless, "idle", "busy", below=lambda: below(fake, 0)), Deferral)
     assert fake.goes_on
     assert state(fake.children[0]) == "S"
+
+
+def test_an_interrupt_between_the_two_leaves_neither_stopped(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process below goes on first; what breaks in before the wrapper does too is made up for."""
+    fake, send = lab.fake("--wraps", "--children", "same"), Handle.send
+    broken: list[signal.Signals] = []
+
+    def interrupted(self: Handle, signum: signal.Signals) -> bool:
+        if signum == signal.SIGCONT and self.pid == fake.headless.pid and not broken:
+            broken.append(signum)
+            raise KeyboardInterrupt
+        return send(self, signum)
+
+    monkeypatch.setattr(Handle, "send", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        lab.retire(fake.headless, "idle", "busy", below=lambda: below(fake, 0))
+    assert broken
+    assert fake.goes_on
+    assert state(fake.children[0]) == "S"
+
+
+def test_an_attempt_stays_open_while_the_process_cannot_be_continued(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that it is found stopped later; and that it failed is said."""
+    fake, send = lab.fake(), Handle.send
+
+    def refused(self: Handle, signum: signal.Signals) -> bool:
+        if signum == signal.SIGCONT:
+            raise PermissionError(1, "Operation not permitted")
+        return send(self, signum)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Handle, "send", refused)
+        outcome = lab.retire(fake.headless, "idle", "busy")
+    assert isinstance(outcome, RetirementFailure)
+    assert [(attempt.outcome, attempt.frozen) for attempt in lab.journal.attempts()] == [(None, True)]
+    assert [attempt.pid for attempt in thaw(lab.journal)] == [fake.headless.pid]
+    assert fake.goes_on
+    assert thaw(lab.journal) == ()
 
 
 @pytest.mark.parametrize(("look", "kind"), [("busy", RetirementFailure), ("idle", Retirement)])

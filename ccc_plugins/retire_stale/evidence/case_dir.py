@@ -45,7 +45,7 @@ def judge_case(directory: Path) -> JudgedCase:
     """Judge a directory in the form above; raises `CaseError` without a readable `case.json`. No process is looked at."""
     case = _read_case(directory)
     headless = _headless(directory, case)
-    observer = Observer(headless, headless.spawned_at)
+    observer = Observer(headless, headless.spawned_at, copied=True)
     transcript = directory / "transcript.jsonl"
     observer.read(headless, transcript if transcript.exists() else None)
     release = case.get("claude") if isinstance(case.get("claude"), str) else None

@@ -58,8 +58,8 @@ class Files:
 
     def _restore(self, headless: Headless, transcript: Transcript) -> None:
         match None if self._checkpoints is None else self._checkpoints.load(headless):
-            case (str(path), (Place() as log_place, Stream() as stream), (Place() as place, News() as news)):
-                if path == str(transcript.path) and self.log.resume(log_place, stream) and not transcript.resume(place, news):
+            case (str(path), (Place() as log_place, Stream() as stream, None | float() as closed), (Place() as place, News() as news)):
+                if path == str(transcript.path) and self.log.resume(log_place, stream, closed) and not transcript.resume(place, news):
                     self.log.rewind()
         self._kept_at = self.log.offset + transcript.bytes_read
 

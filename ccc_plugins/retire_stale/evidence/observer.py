@@ -19,6 +19,8 @@ from ccc_plugins.retire_stale.judgement.idleness import Idleness, IdlenessFacts,
 from ccc_plugins.retire_stale.judgement.intake import Intake
 
 _STAMP_SLACK = 0.5
+_AT_ONCE = 2.0
+"""Seconds within which a headless that does nothing takes an input."""
 _UNDER_WAY = 30.0
 """Seconds within which an input that was read from the FIFO shows in the log: it takes tens of milliseconds, with some commands seconds."""
 _NOTICES_STAY_QUEUED = (2, 1, 6)
@@ -79,11 +81,15 @@ class Observer:
     """Follows the files of one headless. Not for use by several threads at once.
 
     `transcript_path` may change between looks; a transcript that is found elsewhere is read anew. `checkpoints`: where what was
-    read is kept for the time after a restart; without them the first look reads everything, and says the same.
+    read is kept for the time after a restart; without them the first look reads everything, and says the same. `copied`: the files are
+    copies, so that when they were written to is not known.
     """
 
-    def __init__(self, headless: Headless, spawned_at: float | None, checkpoints: Checkpoints | None = None) -> None:
+    def __init__(
+        self, headless: Headless, spawned_at: float | None, checkpoints: Checkpoints | None = None, *, copied: bool = False
+    ) -> None:
         self._headless = headless
+        self._times_count = not copied
         self._files = Files(headless, spawned_at, checkpoints)
 
     @property
@@ -222,9 +228,12 @@ class Observer:
         silent = self._files.log_state == "readable" and not self._files.log.stream.lifecycle and self._moved_to() is None
         if transcript is None or not silent:
             return False
-        # The time of a file that was copied says nothing.
-        known = closed_at if closed_at is not None and closed_at <= now + _STAMP_SLACK else None
+        known = closed_at if closed_at is not None and self._is_in_time(closed_at, now) else None
         return transcript.unanswered(known, owes=self._may_have_taken(transcript.intake, known))
+
+    def _is_in_time(self, moment: float, now: float) -> bool:
+        """Whether a time of the log's can be right: that of a file that was copied says nothing."""
+        return self._times_count and (self._headless.spawned_at or 0.0) - _STAMP_SLACK <= moment <= now + _STAMP_SLACK
 
     def _may_have_taken(self, intake: Intake, closed_at: float | None) -> bool:
         """Whether an input is left that the headless itself may have taken last: one that was sent, or the notice of a task of its own.
@@ -235,10 +244,14 @@ class Observer:
         if sent is None or any(task in background.open or task in background.ended for task in intake.noticed):
             return True
         pending = self._after_last_seen([s for s in sent if s.message_id not in self._files.log.stream.finished])
-        return any(
-            s.sent_at is None or closed_at is None or intake.takes_between(closed_at, max(s.sent_at, closed_at) + _UNDER_WAY)
-            for s in pending
-        )
+        times = [s.sent_at for s in pending if s.sent_at is not None]
+        if len(times) < len(pending) or not times or closed_at is None:
+            return bool(pending)
+        if intake.takes_between(min(times) - _STAMP_SLACK, closed_at) < len(pending):
+            return True
+        # Taken at once they were, and are over. Sent in the middle of a turn, another writer's take may stand for one that comes behind it.
+        at_once = intake.takes_between(max(times) - _STAMP_SLACK, max(times) + _AT_ONCE)
+        return not at_once and intake.takes_between(closed_at, closed_at + _UNDER_WAY) > 0
 
     def _owed(self, sent: tuple[SentInput, ...], now: float) -> list[UnacknowledgedInput]:
         """The inputs that nothing shows to be finished.

@@ -14,8 +14,8 @@ class StdoutLog:
     """Follows one log. Not for use by several threads at once.
 
     A log that was replaced or cut short stays so: what stood in it and was not read is not known, and never will be.
-    `size`: bytes as last seen. `grew`: whether the last look found new lines. `closed_at`: when it was last written to with the end of a
-    turn as its last line, in epoch seconds; None when no look found it so.
+    `size`: bytes as last seen. `grew`: whether the last look found new lines. `closed_at`: when the last
+    end of a turn was written, in epoch seconds; None when something stood behind it as soon as it was seen.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -51,28 +51,33 @@ class StdoutLog:
         if growth in ("missing", "unreadable"):
             return "replaced" if self._replaced else growth
         self._replaced = self._replaced or growth == "replaced"
+        before = self.stream.closes
         if growth != "unchanged":
             self._read(self._follower)
         if self.stream.closing and self._follower.offset == self._follower.size:
             self.closed_at = self.written_at
+        elif self.stream.closes != before:
+            # It ended since, and when is hidden by what was printed behind it.
+            self.closed_at = None
         return "replaced" if self._replaced else "readable"
 
     def rewind(self) -> None:
         """Read it from its start again at the next look; of a log that was replaced nothing is forgotten."""
         if self._path is not None and not self._replaced:
-            self._follower, self.stream = JsonlFollower(self._path), Stream()
+            self._follower, self.stream, self.closed_at = JsonlFollower(self._path), Stream(), None
 
-    def kept(self) -> tuple[Place, Stream] | None:
+    def kept(self) -> tuple[Place, Stream, float | None] | None:
         """What `resume` needs; None where that cannot be told."""
         place = None if self._follower is None or self._replaced else self._follower.place()
-        return None if place is None else (place, self.stream)
+        return None if place is None else (place, self.stream, self.closed_at)
 
-    def resume(self, place: Place, stream: Stream) -> bool:
+    def resume(self, place: Place, stream: Stream, closed_at: float | None) -> bool:
         """Go on from what another one's `kept` told of this file; False, and nothing changes, when it is not that file."""
         follower = None if self._path is None else JsonlFollower.resume(self._path, place)
         if follower is None:
             return False
         self._follower, self.stream, self._resumed = follower, stream, place.offset > 0
+        self.closed_at = closed_at
         return True
 
     def _read(self, follower: JsonlFollower) -> None:

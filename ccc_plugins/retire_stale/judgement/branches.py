@@ -201,10 +201,20 @@ def _unaware(tree: Tree, kept: str | None, other: str) -> bool:
     if earlier.uuid is None or tree.writer(later) != "typed":
         return _parts_ways(tree, earlier, later)
     before = [e for e in tree.below(earlier.uuid) if e.offset < later.offset]
-    marked = (release_numbers(later.release) or ()) >= _MARKS_REWINDS_SINCE
-    known = _was_rewound(tree, before, later) or (not marked and any(tree.writer(e) == "typed" for e in before))
+    known = _was_rewound(tree, before, later) or (
+        any(tree.writer(e) == "typed" for e in before) and not _is_another_terminal(tree, before, later)
+    )
     # What a person went on with is lacking where the branch that was left behind is read all the same.
     return any(e.is_conversation for e in before) and (not known or other == later.uuid)
+
+
+def _is_another_terminal(tree: Tree, before: Sequence[Entry], later: Entry) -> bool:
+    """Whether what was typed before was typed in a terminal that did not go on here, where every rewind is marked.
+
+    A prompt that was taken back before its answer, and an answer that was tried again, are no turn of their own.
+    """
+    marks = (release_numbers(later.release) or ()) >= _MARKS_REWINDS_SINCE
+    return marks and any(tree.asks(e) and next(tree.answers(e.uuid), None) is not None for e in before)
 
 
 def _was_rewound(tree: Tree, before: Sequence[Entry], later: Entry) -> bool:

@@ -87,9 +87,9 @@ class Intake:
         """How many inputs were taken at or after this moment, in epoch seconds; of the last 64."""
         return sum(1 for at in self.takes if at >= moment)
 
-    def takes_between(self, moment: float, until: float) -> bool:
-        """Whether one of the last 64 was taken in this time, in epoch seconds."""
-        return any(moment - _FLOORED <= at <= until for at in self.takes)
+    def takes_between(self, moment: float, until: float) -> int:
+        """How many of the last 64 were taken in this time, in epoch seconds."""
+        return sum(1 for at in self.takes if moment - _FLOORED <= at <= until)
 
     def _note(self, at: float | None, many: int) -> None:
         if at is not None:

@@ -28,18 +28,19 @@ class Stream:
     """The state after the events fed so far.
 
     `session_ids`: the sessions that the events named, in order of change. `reset`: a `/clear` was reported. `turn`: why a turn is open,
-    or None. `closing`: the last event ended a turn. `begun`: something was ever begun. `ended`: a turn or the start-up ever ended.
-    `state`: the last reported session state. `commands`: inputs that the process reported and did not finish. `finished`: inputs that
-    it did finish. `mentioned`: inputs that an event named. `lifecycle`: it reports commands. `hooks`: hooks that began and did not end.
-    `background`: its background tasks. `requests`: questions to the host that have no answer. `alarms`: armed wake-ups and jobs.
-    `last_answer`: `uuid` and `message.id` of the latest answer on the main chain; `answered_in`: the session that it named.
-    `compactions`: how many it reported. `first_ids`: the first own ids. `new_ids`: own ids since `take_ids`.
+    or None. `closing`: the last event ended a turn. `closes`: how many did. `begun`: something was ever begun. `ended`: a turn or the
+    start-up ever ended. `state`: the last reported session state. `commands`: inputs that the process reported and did not finish.
+    `finished`: inputs that it did finish. `mentioned`: inputs that an event named. `lifecycle`: it reports commands. `hooks`: hooks that
+    began and did not end. `background`: its background tasks. `requests`: questions to the host that have no answer. `alarms`: armed
+    wake-ups and jobs. `last_answer`: `uuid` and `message.id` of the latest answer on the main chain; `answered_in`: the session that it
+    named. `compactions`: how many it reported. `first_ids`: the first own ids. `new_ids`: own ids since `take_ids`.
     """
 
     session_ids: list[str] = field(default_factory=list)
     reset: bool = False
     turn: str | None = None
     closing: bool = False
+    closes: int = 0
     begun: bool = False
     ended: bool = False
     state: str | None = None
@@ -111,6 +112,7 @@ class Stream:
 
     def _close(self) -> None:
         self.turn, self.ended, self.closing = None, True, True
+        self.closes += 1
 
     def _result(self) -> None:
         """The turn is over, and so are its questions: an answer goes to the process's input and is not printed."""

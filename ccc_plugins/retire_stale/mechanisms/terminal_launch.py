@@ -58,7 +58,8 @@ def _try(ccc: Host, flow: Flow, headless: Headless) -> Outcome | None:
     try:
         return flow.retire_for_terminal(ccc, headless, mechanism=NAME, reason=REASON, lock_seconds=flow.settings.lock_seconds)
     except SessionLockTimeout:
-        in_use = Deferral(headless=headless, mechanism=NAME, reason="the session is in use", facts=UNREADABLE, since=time.time())
+        since = flow.reporter.since(headless, NAME) or flow.deferrals.since(headless) or time.time()
+        in_use = Deferral(headless=headless, mechanism=NAME, reason="the session is in use", facts=UNREADABLE, since=since)
         flow.reporter.report(in_use)
         return in_use
     except Exception:  # the terminal starts all the same, and then it is to be looked at again

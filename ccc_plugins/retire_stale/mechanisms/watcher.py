@@ -29,9 +29,10 @@ def on_tick(ccc: Host, tick: Tick) -> None:
     beside = []
     for headless in ccc.headless_agents():
         if headless.engine == "claude" and headless.owned:
-            if _beside_a_terminal(ccc, flow, headless):
+            seen = _beside_a_terminal(ccc, flow, headless)
+            if seen:
                 beside.append(headless)
-            else:
+            elif seen is False:
                 flow.reporter.end_deferral(headless, NAME, "no terminal is open on the session any more")
     for headless in flow.sightings.confirmed(beside, flow.settings.watcher_confirm_ticks):
         try:
@@ -42,9 +43,10 @@ def on_tick(ccc: Host, tick: Tick) -> None:
             log.exception("session %s could not be looked at", headless.session_id)
 
 
-def _beside_a_terminal(ccc: Host, flow: Flow, headless: Headless) -> bool:
+def _beside_a_terminal(ccc: Host, flow: Flow, headless: Headless) -> bool | None:
+    """None when that could not be looked at."""
     try:
         return flow.evidence.taken_over(ccc, headless, flow.view())
     except Exception:  # as above
         log.exception("session %s could not be looked at", headless.session_id)
-        return False
+        return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,23 @@ def test_half_an_event_is_waited_for(path: Path) -> None:
     path.write_text(line + "\n")
     log.look()
     assert log.stream.turn is not None
+
+
+def test_when_a_turn_ended_is_the_time_of_the_file_while_nothing_stands_behind_it(path: Path) -> None:
+    """What is printed in the next turn leaves it; an end that something else hides is an end of unknown time."""
+    log = StdoutLog(path)
+    log.look()
+    assert log.closed_at is None
+    append(path, INIT, RESULT)
+    os.utime(path, (100.0, 100.0))
+    log.look()
+    assert log.closed_at == 100.0
+    append(path, INIT)
+    log.look()
+    assert log.closed_at == 100.0
+    append(path, RESULT, {"type": "control_response"})
+    log.look()
+    assert log.closed_at is None
 
 
 def test_other_output_is_passed_over(path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,16 @@ class Case:
 
     @property
     def idleness(self) -> str:
+        """To a host that looks for the first time."""
+        return self.judged(self.observer())
+
+    def observer(self) -> Observer:
+        """One that has looked once."""
         observer = Observer(self.headless, self.headless.spawned_at)
+        observer.read(self.headless, self.directory / "transcript.jsonl")
+        return observer
+
+    def judged(self, observer: Observer) -> str:
         observer.read(self.headless, self.directory / "transcript.jsonl")
         around = Surroundings(now=self.taken_at + 3600.0, unread=0, tools=(), children=0, registered=True, others=True)
         return observer.judge(around).idleness.verdict
@@ -80,11 +90,31 @@ def test_what_a_person_types_does_not_end_what_the_headless_took(case: Case, tex
     assert case.idleness == "idle"
 
 
+@pytest.mark.parametrize("later", [10.0, 600.0])
 @pytest.mark.parametrize("operation", ["dequeue", "popAll", "remove"])
-def test_another_writers_queue_is_not_waited_for(case: Case, operation: str) -> None:
-    """Once the headless's own command is over, what a terminal takes from its queue long after keeps nobody busy."""
+def test_another_writers_queue_is_not_waited_for(case: Case, operation: str, later: float) -> None:
+    """Once the headless's own command is over, what a terminal takes from its queue keeps nobody busy."""
     case.log_written(case.taken_at + 1.0)
     assert case.idleness == "idle"
-    case.append(type="queue-operation", operation="enqueue", content="<task-notification>", timestamp=stamp(case.taken_at + 600.0))
-    case.append(type="queue-operation", operation=operation, timestamp=stamp(case.taken_at + 600.0))
+    case.append(type="queue-operation", operation="enqueue", content="<task-notification>", timestamp=stamp(case.taken_at + later))
+    case.append(type="queue-operation", operation=operation, timestamp=stamp(case.taken_at + later))
     assert case.idleness == "idle"
+
+
+def test_a_command_that_was_sent_long_before_it_was_taken_is_waited_for(case: Case) -> None:
+    """As by a process that stood still, or on a machine that slept."""
+    *before, last = case.headless.sent or ()
+    case.headless = replace(case.headless, sent=(*before, replace(last, sent_at=case.taken_at - 300.0)))
+    case.log_written(case.taken_at - 301.0)
+    assert case.idleness == "busy"
+
+
+def test_what_is_printed_behind_the_end_of_a_turn_hides_when_that_was(case: Case) -> None:
+    """A line of no event: then the outcome of a command is one, whenever it was written."""
+    observer = case.observer()
+    with (case.directory / "stdout.log").open("a") as log:
+        log.write(json.dumps({"type": "result", "subtype": "success", "session_id": case.case["session_id"]}) + "\na warning\n")
+    case.log_written(case.taken_at + 5.0)
+    assert case.judged(observer) == "busy"
+    case.terminal_says(ECHO)
+    assert case.judged(observer) == "idle"

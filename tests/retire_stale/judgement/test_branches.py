@@ -90,6 +90,16 @@ def test_a_second_terminal_is_no_rewind_where_rewinds_are_noted(forest: Forest) 
     assert forest.by("2.1.275").lacks(leaf) == []
 
 
+def test_a_retry_in_a_terminal_is_no_second_terminal(forest: Forest) -> None:
+    """An answer that was tried again, and a prompt that was taken back before its answer, leave no whole turn behind."""
+    prompt = forest.add("typed", "first-answer", "prompt", "typed")
+    forest.add("first try", prompt, "answer", "typed")
+    leaf = forest.add("second try", prompt, "answer", "typed")
+    assert forest.by("2.1.332").lacks(leaf) == []
+    forest.add("draft", leaf, "prompt", "typed")
+    assert forest.by("2.1.332").lacks(forest.turn("sent", leaf, "typed")) == []
+
+
 def test_a_rewind_that_is_noted_leaves_its_turns_out_on_purpose(forest: Forest) -> None:
     """Between the new prompt and its answer."""
     forest.turn("before", "first-answer", "typed")

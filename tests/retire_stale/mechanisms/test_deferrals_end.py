@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from ccc_hookspecs.outcomes import Veto
 from ccc_hookspecs.signals import headless_kept, retirement_deferred, retirement_failed, retirement_proposed
+from ccc_plugins.retire_stale import flow
 from ccc_plugins.retire_stale.evidence.evidence import Evidence
 from ccc_plugins.retire_stale.mechanisms import terminal_launch, watcher
 from ccc_plugins.retire_stale.plugin import plugin
@@ -77,6 +80,18 @@ def test_a_deferral_keeps_the_time_of_its_beginning(stage: Stage) -> None:
 # --- passing troubles ---------------------------------------------------------------------------------------------------------
 
 
+def refuse_sigterm(patch: pytest.MonkeyPatch) -> None:
+    """The system lets nobody end a process."""
+    send = Handle.send
+
+    def refused(self: Handle, signum: signal.Signals) -> bool:
+        if signum == signal.SIGTERM:
+            raise PermissionError(1, "Operation not permitted")
+        return send(self, signum)
+
+    patch.setattr(Handle, "send", refused)
+
+
 @contextlib.contextmanager
 def evidence_that_fails(stage: Stage, patch: pytest.MonkeyPatch) -> Iterator[None]:
     def judge(*_: object) -> None:
@@ -89,15 +104,9 @@ def evidence_that_fails(stage: Stage, patch: pytest.MonkeyPatch) -> Iterator[Non
 
 @contextlib.contextmanager
 def a_signal_that_is_refused(stage: Stage, patch: pytest.MonkeyPatch) -> Iterator[None]:
-    send = Handle.send
-
-    def refused(self: Handle, signum: int) -> bool:
-        if signum == 15:
-            raise PermissionError(1, "Operation not permitted")
-        return send(self, signum)  # type: ignore[arg-type]
-
+    patch.setattr(flow, "FAILED_REST_SECONDS", 0.0)
     with patch.context() as patched:
-        patched.setattr(Handle, "send", refused)
+        refuse_sigterm(patched)
         yield
     assert len(stage.signals.of(retirement_failed)) == 1
 
@@ -115,6 +124,41 @@ def a_journal_in_use(stage: Stage, patch: pytest.MonkeyPatch) -> Iterator[None]:
 def a_veto(stage: Stage, patch: pytest.MonkeyPatch) -> Iterator[None]:
     with retirement_proposed.connected_to(veto):
         yield
+
+
+def test_what_cannot_be_ended_is_let_alone_for_a_while(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each attempt takes the session from everybody else, and fails in the end: ticks do not repeat it one by one."""
+    stage.terminal()
+    with monkeypatch.context() as patched:
+        refuse_sigterm(patched)
+        stage.tick(watcher, times=6)
+    assert len(stage.signals.of(retirement_failed)) == 1
+
+
+def test_a_session_in_use_is_said_once(stage: Stage) -> None:
+    """However often a launch looks at it while it waits."""
+    stage.use(lock_seconds=0.0, launch_wait_seconds=1.0)
+    with stage.host.session_lock(stage.head.session_id, 0):
+        launching = threading.Thread(target=stage.launch)
+        launching.start()
+        launching.join(20)
+    assert len(stage.signals.of(retirement_deferred)) == 1
+
+
+def test_a_look_that_failed_says_nothing_of_the_terminal(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is open still, and the deferral stands."""
+    stage.terminal()
+    stage.work("SLOW 3")
+    stage.tick(watcher, times=3)
+    with monkeypatch.context() as patched:
+
+        def taken_over(*_: object) -> bool:
+            raise OSError(24, "Too many open files")
+
+        patched.setattr(Evidence, "taken_over", taken_over)
+        stage.tick(watcher)
+    assert len(stage.signals.of(retirement_deferred)) == 1
+    assert stage.signals.of(headless_kept) == []
 
 
 TROUBLES = [evidence_that_fails, a_signal_that_is_refused, a_journal_in_use, a_veto]
