@@ -74,6 +74,13 @@ def check_optional_text(owner: object, *names: str) -> None:
         require(value is None or (isinstance(value, str) and bool(value.strip())), owner, name, "a text that is not empty, or None")
 
 
+def check_quoted(owner: object, *names: str) -> None:
+    """Refuse what is neither a text nor None. For what is quoted from files of others: whatever text stands there is right."""
+    for name in names:
+        value = getattr(owner, name)
+        require(value is None or isinstance(value, str), owner, name, "a text or None")
+
+
 def check_hidden_text(owner: object, *names: str) -> None:
     """The same for what may hold conversation text: the error, which reaches logs, shows only its type."""
     for name in names:

@@ -14,7 +14,7 @@ from ccc_hookspecs.checks import (
     check_kind,
     check_one_of,
     check_optional_kind,
-    check_optional_text,
+    check_quoted,
     check_seconds,
     check_text,
     check_texts,
@@ -51,7 +51,7 @@ class ForeignRecord:
 
     def __post_init__(self) -> None:
         check_text(self, "type")
-        check_optional_text(self, "uuid", "entrypoint")
+        check_quoted(self, "uuid", "entrypoint")
         check_count(self, "offset")
 
 

@@ -613,6 +613,15 @@ def test_a_session_id_that_is_no_id_leads_nowhere(newest: Session) -> None:
     assert not observer.settled()
 
 
+@pytest.mark.parametrize("entrypoint", ["", " ", "\u2028", "\ud800"])
+def test_whatever_a_record_of_another_writer_says_of_its_origin_it_counts(newest: Session, entrypoint: str) -> None:
+    """What is only quoted must not keep the verdict from being told."""
+    head = Head(newest)
+    head.ask()
+    newest.user(newest.last, "from elsewhere", entrypoint)
+    assert head.judge().facts().attribution == "stale"
+
+
 # --- what is looked at ---------------------------------------------------------------------------------------------------
 
 
