@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Final
+
+SAME_START: Final = 0.001
+"""Seconds by which two readings of one process's start time may differ."""
 
 
 def start_time(pid: int) -> float | None:
@@ -23,6 +27,26 @@ def start_time(pid: int) -> float | None:
         return float(psutil.Process(pid).create_time())
     except (psutil.Error, ValueError):
         return None
+
+
+def has_ended(pid: int, started: float) -> bool:
+    """Whether the process that has this identity is gone for certain: nobody has the pid, or one that started at another time has.
+
+    False while that cannot be told, as with no file descriptor free. A zombie has not ended.
+    """
+    now = start_time(pid)
+    return not is_in_use(pid) if now is None else abs(now - started) > SAME_START
+
+
+def is_in_use(pid: int) -> bool:
+    """Whether any process has this pid; needs no file descriptor."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _linux_start_time(pid: int) -> float | None:

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from ccc_hookspecs.processes import start_time
+from ccc_hookspecs.processes import SAME_START, is_in_use, start_time
 
 Presence: TypeAlias = Literal["alive", "gone", "unknown"]
-
-SAME_START: Final = 0.001
-"""Seconds by which two readings of one process's start time may differ."""
 
 
 def presence(pid: int, started: float | None) -> Presence:
     """`gone`: it exited, reaped or not, or the pid is another's. `unknown`: the pid is in use and a start time is missing."""
     now = start_time(pid)
     if now is None or started is None:
-        return "unknown" if _in_use(pid) else "gone"
+        return "unknown" if is_in_use(pid) else "gone"
     return "gone" if abs(now - started) > SAME_START or _is_zombie(pid) else "alive"
 
 
@@ -37,16 +33,6 @@ def seen_within(condition: Callable[[], bool], seconds: float) -> bool:
         if time.monotonic() >= end:
             return False
         time.sleep(0.01)
-    return True
-
-
-def _in_use(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
     return True
 
 

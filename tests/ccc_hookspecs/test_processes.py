@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ccc_hookspecs.processes import start_time
+from ccc_hookspecs.processes import has_ended, is_in_use, start_time
 
 READY = "import sys; print('ready', flush=True); sys.stdin.read()"
 
@@ -67,6 +67,20 @@ def test_nobody_has_none() -> None:
     assert start_time(pid) is None
     assert start_time(-1) is None
     assert start_time(2**30) is None
+
+
+def test_only_what_is_gone_for_certain_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has the pid, or one that started at another time has; a process that cannot be looked at may live."""
+    with child() as process:
+        started = start_time(process.pid)
+        assert started is not None
+        assert (has_ended(process.pid, started), has_ended(process.pid, started - 1)) == (False, True)
+        with monkeypatch.context() as blind:
+            blind.setattr("ccc_hookspecs.processes.start_time", lambda pid: None)
+            assert (has_ended(process.pid, started), has_ended(process.pid, started - 1)) == (False, False)
+            assert has_ended(2**30, started)
+    assert has_ended(process.pid, started)
+    assert [is_in_use(pid) for pid in (os.getpid(), 1, process.pid, 2**80)] == [True, True, False, False]
 
 
 def test_a_zombie_still_has_its_own() -> None:

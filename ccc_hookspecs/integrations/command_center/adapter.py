@@ -19,7 +19,7 @@ from ccc_hookspecs.integrations.command_center.given import stands_in
 from ccc_hookspecs.integrations.command_center.patches import Function
 from ccc_hookspecs.integrations.command_center.records import SpawnRecord, SpawnRecords
 from ccc_hookspecs.integrations.command_center.spawns import engine_of, inputs_in, log_of, path_of, pid_of, resumed, spawned_at, sure_start
-from ccc_hookspecs.processes import start_time
+from ccc_hookspecs.processes import is_in_use, start_time
 from ccc_hookspecs.values import Headless, SentInput
 
 UNKNOWN_MECHANISM = "retire-stale"
@@ -97,7 +97,7 @@ class CommandCenterHost:
     def forget_ended(self) -> None:
         """Forget what is kept of processes that ended by themselves."""
         self.records.forget_ended()
-        for pid in [pid for pid in self.reasons if start_time(pid) is None]:
+        for pid in [pid for pid in self.reasons if not is_in_use(pid)]:
             self.reasons.pop(pid, None)
 
     def live(self) -> list[Entry]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from ccc_hookspecs.integrations.command_center.attempts import Entry
 from ccc_hookspecs.integrations.command_center.spawns import pid_of
-from ccc_hookspecs.processes import start_time
+from ccc_hookspecs.processes import has_ended, is_in_use
 from ccc_hookspecs.values import Headless, Hold
 
 
@@ -78,7 +78,7 @@ class Holds:
         with self._lock:
             deferred = {pid: set(starts.values()) for pid, starts in self._deferred.items()}
         for pid, starts in deferred.items():
-            if start_time(pid) not in starts:
+            if _ended(pid, starts):
                 self.undefer(pid)
 
     def holds(self, entry: Entry) -> bool:
@@ -117,4 +117,9 @@ class Holds:
         with self._lock:
             starts = set(self._deferred.get(pid or 0, {}).values())
         # The process that a mechanism waited for may have ended by itself, and the pid be another's by now.
-        return pid is not None and bool(starts - {None}) and start_time(pid) in starts
+        return pid is not None and bool(starts - {None}) and not _ended(pid, starts)
+
+
+def _ended(pid: int, starts: set[float | None]) -> bool:
+    """Whether none of the processes that had this pid, and started then, may still live."""
+    return all(has_ended(pid, start) if start is not None else not is_in_use(pid) for start in starts)

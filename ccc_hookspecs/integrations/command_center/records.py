@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ccc_hookspecs.checks import is_uuid
-from ccc_hookspecs.processes import start_time
+from ccc_hookspecs.processes import has_ended, start_time
 from ccc_hookspecs.values import SentInput
 
 log = logging.getLogger(__name__)
@@ -106,14 +106,13 @@ class SpawnRecords:
     def forget_ended(self) -> None:
         """Forget the processes known here that ended by themselves."""
         for pid, record in list(self._known.items()):
-            if start_time(pid) != record.start_time:
+            if has_ended(pid, record.start_time):
                 self.drop(pid)
 
     def sweep(self) -> None:
         """Remove the records of all processes that are gone, whoever knew them; to be called once at start."""
         for path in self._folder.glob("*.jsonl"):
-            pid, _, start = path.stem.partition("-")
-            if not pid.isdigit() or repr(start_time(int(pid))) != start:
+            if _is_over(path):
                 path.unlink(missing_ok=True)
 
     def _path(self, pid: int, start: float) -> Path:
@@ -148,6 +147,15 @@ def _append(path: Path, raw: bytes) -> None:
         os.close(descriptor)
 
 
+def _is_over(path: Path) -> bool:
+    """Whether the process that a record's name names is gone, or no process is named."""
+    pid, _, start = path.stem.partition("-")
+    try:
+        return has_ended(int(pid), float(start))
+    except ValueError:
+        return True
+
+
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
@@ -159,7 +167,8 @@ def _read(path: Path, record: SpawnRecord) -> SpawnRecord:
     try:
         content = path.read_bytes()
     except OSError:
-        return record
+        # Inputs that cannot be read are not known, rather than none.
+        return replace(record, late=True)
     return replace(_read_lines(record, content), size=len(content))
 
 

@@ -126,6 +126,24 @@ def test_records_of_processes_that_are_gone_are_removed(home: Home, ccc: Ccc) ->
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.case("C31")
+def test_a_record_that_cannot_be_read_says_nothing_of_what_was_sent(home: Home, ccc: Ccc, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its inputs are unknown until it can be, and not none, which would make them look foreign."""
+    session_id, _ = ccc.spawn()
+    before = headless_of(ccc, session_id)
+    again = home.restart(ccc)
+    again.attachment.host.records._known.clear()
+
+    def no_descriptor(*_: object) -> bytes:
+        raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ccc_hookspecs.integrations.command_center.records.Path.read_bytes", no_descriptor)
+        patch.setattr("ccc_hookspecs.integrations.command_center.records.start_time", lambda pid: before.start_time)
+        assert headless_of(again, session_id).sent is None
+    assert headless_of(again, session_id) == before
+
+
 @pytest.mark.case("C31", "C34")
 def test_a_damaged_record_costs_only_what_is_damaged(ccc: Ccc) -> None:
     """A line that a crash cut short or filled with zeros is left out; the others count."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -83,6 +86,33 @@ def test_what_ended_by_itself_is_forgotten(ccc: Ccc) -> None:
     assert (len(host.records._known), ccc.attachment.holds._deferred, host.reasons) == (1, {}, {})
     assert host.headless_for(living) is not None
     assert len(ccc.plugin.ticks) == 1
+
+
+@contextmanager
+def no_descriptor_free() -> Iterator[None]:
+    """Nothing can be opened in this process, as when it has too many files open."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+@pytest.mark.case("C84", "C88")
+def test_what_cannot_be_looked_at_is_not_forgotten(ccc: Ccc) -> None:
+    """With no file descriptor free no process can be told from one that ended: each keeps its record, its deferral and its reason."""
+    facts = Facts(attribution="stale", attribution_reason="a terminal wrote", idleness="busy")
+    host, holds, (session_id, row) = ccc.attachment.host, ccc.attachment.holds, ccc.spawn()
+    before = host.headless_for(session_id)
+    assert before is not None
+    emit(retirement_deferred, "m", Deferral(headless=before, mechanism="m", reason="busy", facts=facts, since=1.0))
+    emit(retirement_proposed, "m", Proposal(headless=before, mechanism="m", reason="a terminal wrote", facts=facts))
+    with no_descriptor_free():
+        ccc.tick(TICKS)
+        assert holds.busy(row)
+    assert len(list((host.state_dir / "spawns").iterdir())) == 1
+    assert (host.headless_for(session_id), holds.busy(row), set(host.reasons)) == (before, True, {row["pid"]})
 
 
 def test_what_cannot_be_seen_to_stops_nothing(ccc: Ccc, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
