@@ -34,7 +34,7 @@ def respawn(host: Host, injection: Injection, catch_up: str | None = None) -> De
 
 
 class Guide:
-    """The code of the guide, with a plugin and with what it leaves to the host."""
+    """The code of the guide, with a plugin and with what it leaves to the host. `gone`: the pids of processes that ended by themselves."""
 
     def __init__(self, state_dir: Path) -> None:
         self.answer: Answer = None
@@ -45,6 +45,7 @@ class Guide:
         self.forgotten: list[Headless] = []
         self.broken: set[str] = set()
         self.pid = 100
+        self.gone: set[int] = set()
         self.names: dict[str, Any] = {
             "state_dir": state_dir,
             "forget_handles": self.forgotten.append,
@@ -54,6 +55,8 @@ class Guide:
         }
         for source in blocks(INTEGRATING):
             exec(compile(source, "integrating.md", "exec"), self.names)  # the guide's own code
+        # Its processes are numbers.
+        self.names["has_ended"] = lambda pid, started: pid in self.gone
         self.host, self.queue = self.names["host"], self.names["queue"]
         self.names["manager"].register(self, "guide")
 

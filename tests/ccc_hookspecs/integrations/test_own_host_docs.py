@@ -157,6 +157,34 @@ def test_in_the_guide_a_process_is_released_whatever_was_noted_since(guide: Guid
     assert len(guide.forgotten) == 1
 
 
+@pytest.mark.case("C75")
+def test_in_the_guide_a_process_that_takes_nothing_may_be_ended(guide: Guide) -> None:
+    """A text is queued for it, and no plugin holds that: the host ends it, and the next process gets the text."""
+    guide.send("first")
+    guide.broken.add("write")
+    guide.send("second")
+    headless = guide.host.rows[SESSION]
+    assert (guide.waiting(), guide.names["may_end"](headless)) == (["second"], True)
+    guide.host.released(headless)
+    guide.broken.clear()
+    guide.tick()
+    assert guide.written[1:] == [(102, ["second"])]
+
+
+@pytest.mark.case("C75")
+def test_in_the_guide_a_process_that_ended_by_itself_has_a_successor(guide: Guide) -> None:
+    """Its row and FIFO go, and the text that it did not take is written to a fresh process."""
+    guide.send("first")
+    guide.broken.add("write")
+    guide.send("second")
+    guide.gone.add(101)
+    assert guide.host.headless_agents() == ()
+    assert [one.pid for one in guide.forgotten] == [101]
+    guide.broken.clear()
+    guide.tick()
+    assert guide.written[1:] == [(102, ["second"])]
+
+
 def test_the_guide_says_who_took_over(guide: Guide) -> None:
     """In the name of the mechanism that retired the process, and in the host's own when none did."""
     heard: list[tuple[str, Respawned]] = []
@@ -221,3 +249,7 @@ def test_in_the_guide_a_deferred_process_is_not_ended(guide: Guide, over: str) -
     guide.answer = Hold(reason="busy")
     guide.send("second")
     assert not may_end(guide.host.rows[SESSION])
+    assert may_end(replace(guide.host.rows[SESSION], start_time=1.0))
+    guide.answer = None
+    guide.tick()
+    assert may_end(guide.host.rows[SESSION])
