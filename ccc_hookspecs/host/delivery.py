@@ -34,6 +34,7 @@ _STRANGER: Final = "a process that this host did not start drives the session"
 _TWO_WRITERS: Final = "two processes will write the session, and each will leave out the turns of the other"
 _TAKEN_OVER: Final = "the open terminal will not know of this turn, and its own next turn will leave it out"
 _JAMMED: Final = "the process holds half of an earlier message, which a host that was killed could not finish"
+_IN_A_TURN: Final = "a turn is under way, and this release of Claude Code keeps no record of such a text in the middle of one"
 _UNSEEN: Final = (
     "the log of the process is gone, and nothing else would tell that it took a slash command or a text in the middle of a turn"
 )
@@ -109,7 +110,7 @@ class Delivery:
             if not head.log.exists():
                 return self._unfit(message, head, _UNSEEN, "its log is gone")
             if self._turn_under_way(head):
-                return False
+                return self._behind_the_turn(message, head)
         if not in_sight(head):
             return self._inject_unjudged(message, head)
         decision = self._ask(message, head)
@@ -138,6 +139,11 @@ class Delivery:
     def _turn_under_way(self, head: Head) -> bool:
         last = self._store.outbox.last_taken(head.id)
         return turn_under_way(head.log, None if last is None else last.log_offset)
+
+    def _behind_the_turn(self, message: Message, head: Head) -> bool:
+        """It waits for the end of a turn in which it would leave no trace; a person may end the process with that turn."""
+        hold = Hold(reason=_IN_A_TURN, signs=(f"process {head.pid}",), cost=cost_of_ending(head))
+        return self._agents.end(head, "its turn does not end") if self._holding.waived(message, hold) else self._holding.hold(message, hold)
 
     def _unfit(self, message: Message, head: Head, reason: str, sign: str) -> bool:
         """The head cannot take the message any more; only a person may end it before it ends by itself."""

@@ -64,6 +64,8 @@ class Holding:
     def hold(self, message: Message, hold: Hold, *, own: bool = True) -> bool:
         """It waits; False, for there is no other step. `own`: it is no plugin's hold."""
         known = message.hold
+        if message.state == "held" and (known, message.own_hold) == (hold, own):
+            return False
         message = self._store.outbox.hold(message, hold, own=own)
         if known is None or (known.reason, known.signs) != (hold.reason, hold.signs):
             self._announce(message, hold)

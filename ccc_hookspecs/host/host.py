@@ -169,11 +169,11 @@ class EmbeddedHost:
             return self.store.outbox.drop(message)
 
     def active(self) -> set[str]:
-        """The sessions whose first message is neither held nor given up, so that it may go on at any time."""
+        """The sessions whose first message may go on at any time: it is not given up, and not held but for the end of a turn."""
         first: dict[str, Message] = {}
         for message in self.store.outbox.open():
             first.setdefault(message.session_id, message)
-        return {session_id for session_id, message in first.items() if message.state in ("queued", "written")}
+        return {session_id for session_id, message in first.items() if message.may_go_on}
 
     def _locked(self, act: Callable[[str, float], None], session_id: str, lock_seconds: float) -> bool:
         try:

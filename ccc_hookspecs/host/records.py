@@ -151,6 +151,12 @@ class Message:
         return self.state == "written" and self.seconds_given >= STUCK_SECONDS
 
     @property
+    def may_go_on(self) -> bool:
+        """Whether it may be written or proven at any time: it waits for nothing, or for what the host sees by itself and what soon ends."""
+        soon = self.state == "held" and self.own_hold and self.hold is not None and not self.hold.lingering
+        return soon or self.state in ("queued", "written")
+
+    @property
     def rests(self) -> bool:
         """Whether it is too early to try again to start a process for it."""
         return self.retry_at is not None and 0 < self.retry_at - time.time() <= LONGEST_PAUSE

@@ -84,7 +84,7 @@ def test_a_command_waits_for_the_end_of_a_turn_where_no_id_is_left_of_it(world: 
     session = world.session(host, "first")
     slow = world.until(host, host.send(session.session_id, "SLOW 1"))
     command = host.send(session.session_id, "/cost")
-    assert command.state == "queued"
+    assert (command.state, command.hold and command.hold.lingering) == ("held", False)
     head = host.agents.known(session.session_id)
     assert head is not None
     printed = head.log.read_bytes()
@@ -221,7 +221,8 @@ def test_a_text_waits_for_the_end_of_a_turn_that_would_leave_no_trace_of_it(worl
     with contextlib.closing(sqlite3.connect(host.state_dir / "host.sqlite3")) as db, db:
         db.execute("UPDATE headless SET release = ? WHERE id = ?", (release, head.id))
     message = host.send(session.session_id, "second")
-    assert message.state == "queued"
+    assert message.hold is not None
+    assert (message.state, message.hold.signs) == ("held", (f"process {head.pid}",))
     world.answered(host, message)
     assert world.memory(host, session) == ["first", "RUN: sleep 2", "second"]
 

@@ -63,6 +63,28 @@ def test_a_process_that_can_take_a_text_no_more_may_be_ended(world: World, gone:
     assert len(world.prompts(session)) == (2 if gone == "fifo" else 1)
 
 
+@pytest.mark.parametrize(("release", "text"), [("2.1.61", "second"), ("2.1.168", "/cost")])
+def test_a_turn_that_does_not_end_may_be_ended(world: World, release: str, text: str) -> None:
+    """A text that would leave no trace in it waits, says for which process, and is told of once; a fresh process gets it when overruled."""
+    world.simulator.release = release
+    host = world.host()
+    session = world.session(host, "first")
+    world.until(host, host.send(session.session_id, "RUN: sleep 60"))
+    pid = world.headless(host, session).pid
+    held = host.send(session.session_id, text)
+    assert held.hold is not None
+    assert (held.state, held.hold.signs, held.hold.cost) == ("held", (f"process {pid}",), f"process {pid} is ended with whatever it does")
+    before = host.store.database.fingerprint()
+    for _ in range(3):
+        host.drive(session.session_id)
+    assert host.store.database.fingerprint() == before
+    assert len(host.store.journal.entries(what="held")) == 1
+    assert host.active() == {session.session_id}
+    host.overrule(held)
+    world.until(host, held)
+    assert world.headless(host, session).pid != pid
+
+
 def test_a_person_may_overrule_an_open_terminal(world: World) -> None:
     """The cost is told; the text goes to a headless, and the terminal is left alone."""
     session = world.resumable()
