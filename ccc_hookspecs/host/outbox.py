@@ -125,7 +125,9 @@ class Outbox:
                 "UPDATE outbox SET state = 'queued', attempts = 1, unstarted_since = NULL WHERE session_id = ? AND state = 'failed'",
                 (session_id,),
             )
-            db.execute("UPDATE outbox SET retry_at = NULL WHERE session_id = ? AND retry_at IS NOT NULL", (session_id,))
+            db.execute(
+                "UPDATE outbox SET retry_at = min(retry_at, ?) WHERE session_id = ? AND retry_at IS NOT NULL", (time.time(), session_id)
+            )
 
     def waiting(self, given: str) -> Message:
         """The one message whose id starts with `given` and that is not proven delivered. Raises `UnknownMessage`."""

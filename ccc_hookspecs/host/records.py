@@ -112,7 +112,7 @@ class Message:
     `log_offset`, `transcript_offset`: bytes that the log had at the last write, and the transcript at the first one, so that
     whatever proves the delivery stands behind them. `attempts`: how often it was given to a process that did not take it.
     `hold`, `held_since`: why and since when it waits. `own_hold`: it waits for the host's own reasons, not for a plugin's. `catch_up`:
-    turns that go before it. `unstarted_since`, `retry_at`: since when no process could be started for it, and when that is tried again.
+    turns that go before it. `unstarted_since`, `retry_at`: since when no process could be started for it, and when that is due again.
     """
 
     seq: int

@@ -122,12 +122,18 @@ class Settling:
     def unstarted(self, message: Message, error: str) -> Message:
         """No process could be started for it, as while Claude Code is updated: that is tried again after a pause, for some minutes."""
         now = time.time()
-        since = now if message.unstarted_since is None or message.unstarted_since > now else message.unstarted_since
+        since = now if _tried_anew(message, now) else message.unstarted_since or now
         log.info("session %s: not started: %s", message.session_id, error, extra={"ccc_session": message.session_id})
         if now - since >= START_SECONDS:
             return self._store.outbox.fail(message, error)
         pause = min(max(FIRST_PAUSE, now - since), LONGEST_PAUSE)
         return self._store.outbox.unstarted(message, error, since=since, retry_at=now + pause)
+
+
+def _tried_anew(message: Message, now: float) -> bool:
+    """Whether this is the first try to start a process for it, or the first after a time in which nobody tried, as while a laptop slept."""
+    since, due = message.unstarted_since, message.retry_at
+    return since is None or since > now or due is None or now - due > 2 * LONGEST_PAUSE
 
 
 def session_transcript_size(session: Session) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,27 @@ def test_a_program_that_cannot_be_started_for_minutes_fails(world: World, monkey
     kept.rename(program)
     world.answered(host, world.until(host, failed))
     assert world.memory(host, session) == ["first"]
+
+
+@pytest.mark.parametrize("by", ["the next look", "the next send"])
+def test_a_time_in_which_nobody_tried_does_not_count(world: World, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+    """Two tries with a laptop's sleep between them are not minutes of trying; those begin after it."""
+    host = world.host()
+    session = host.begin(world.home.project)
+    kept = away(Path(world.claude))
+    before = host.send(session.session_id, "first")
+    now = time.time
+    with monkeypatch.context() as later:
+        later.setattr(time, "time", lambda: now() + 600)
+        (host.drive if by == "the next look" else host.push)(session.session_id)
+        after = world.now(host, before)
+        assert (after.state, (after.unstarted_since or 0) > (before.unstarted_since or 0) + 500) == ("queued", True)
+        later.setattr(time, "time", lambda: now() + 640)
+        host.push(session.session_id)
+        assert world.now(host, before).unstarted_since == after.unstarted_since
+    kept.rename(Path(world.claude))
+    host.push(session.session_id)
+    world.answered(host, before)
 
 
 @pytest.mark.parametrize(
