@@ -177,7 +177,7 @@ def _see(tools: Tools, host: EmbeddedHost, message_id: str, stop: Any, *, no_wai
         tools.output.note(f"message {message_id} was dropped by another command")
         return ExitCode.FAILED
     if no_wait:
-        return talking.leave(tools.output, message)
+        return talking.leave(host, tools.output, message)
     return talking.see_through(host, tools.output, message, stop)
 
 

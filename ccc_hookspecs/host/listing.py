@@ -53,6 +53,8 @@ def show_sessions(output: Output, rows: list[dict[str, Any]]) -> None:
 
 def _why(message: dict[str, Any]) -> str:
     hold = message["hold"]
+    if message["stuck"]:
+        return ": not taken; `ccc-host send --now` gives up on who has it"
     if hold is None:
         return f": {message['error']}" if message["error"] else ""
     since = f" for {time.time() - message['held_since']:.0f} s" if message["held_since"] else ""

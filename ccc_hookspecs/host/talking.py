@@ -17,6 +17,7 @@ from ccc_hookspecs.host.output import Output
 from ccc_hookspecs.host.records import Message
 from ccc_hookspecs.host.sight import cost_of_ending
 from ccc_hookspecs.host.waiting import Ending, Outcome, Wait
+from ccc_hookspecs.host.words import in_the_way, standing
 
 PUSH_SECONDS: Final = 2.0
 """How long a command waits for a session that another process is at, before it goes on waiting interruptibly."""
@@ -78,12 +79,13 @@ def see_through(host: EmbeddedHost, output: Output, message: Message, stop: thre
     return _EXITS[outcome.ending]
 
 
-def leave(output: Output, message: Message) -> ExitCode:
+def leave(host: EmbeddedHost, output: Output, message: Message) -> ExitCode:
     """Do not wait: say where the message stands; returns the exit code."""
     if output.as_json:
         output.value(shown(message))
     else:
-        output.note(f"message {message.message_id}: {standing(message)}")
+        first = next(iter(host.store.outbox.open_of(message.session_id)), None)
+        output.note(f"message {message.message_id}: {in_the_way(message, first) or standing(message)}")
     return ExitCode.CLAUDE if message.state == "failed" else ExitCode.OK
 
 
@@ -129,23 +131,6 @@ def _tell_cost(host: EmbeddedHost, output: Output, first: Message) -> bool:
     return True
 
 
-def standing(message: Message) -> str:
-    """Where a message stands, in words."""
-    hold = message.hold
-    match message.state:
-        case "held" if hold is not None:
-            waits = f", waits for: {', '.join(hold.signs)}" if hold.signs else ""
-            return f"held: {hold.reason}{waits}; `ccc-host serve` asks again, `ccc-host send --now` overrules it"
-        case "queued" | "held":
-            tried = f" ({message.error})" if message.error else ""
-            return f"kept{tried}; `ccc-host serve` or the next `ccc-host send` delivers it"
-        case "written":
-            return "given to the terminal" if message.terminal is not None else "given to Claude"
-        case "failed":
-            return f"not delivered: {message.error}; `ccc-host send` without a text tries again, `ccc-host drop` gives it up"
-    return "delivered"
-
-
 def shown(message: Message) -> dict[str, Any]:
     """A message as JSON, without its text."""
     hold = message.hold
@@ -157,6 +142,7 @@ def shown(message: Message) -> dict[str, Any]:
         "held_since": message.held_since,
         "hold": None if hold is None else {"reason": hold.reason, "signs": hold.signs, "lingering": hold.lingering, "cost": hold.cost},
         "error": message.error,
+        "stuck": message.is_stuck,
         "proof": message.proof,
     }
 

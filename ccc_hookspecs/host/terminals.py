@@ -35,6 +35,11 @@ class Terminal:
         """A text that names this very process."""
         return f"{self.pid}/{self.start_time!r}/{self.namespace or ''}"
 
+    @property
+    def in_sight(self) -> bool:
+        """Whether its pid is one of this process's own pid namespace, as far as is known."""
+        return self.namespace is None or self.namespace == pid_namespace()
+
     @classmethod
     def of_key(cls, key: str) -> Terminal:
         """The terminal that `key` names."""
@@ -42,8 +47,11 @@ class Terminal:
         return cls(pid=int(pid), start_time=float(started), namespace=int(namespace) if namespace else None)
 
     def may_be_on(self, session: Session) -> bool:
-        """False once the process is gone for certain, or says that it went on to another session."""
-        if self.namespace is not None and self.namespace != pid_namespace():
+        """False once the process is gone for certain, or says that it went on to another session.
+
+        True for ever of one that is not in sight: its record in the registry may be gone because another process with its pid had one.
+        """
+        if not self.in_sight:
             return True
         if presence(self.pid, self.start_time) == "gone":
             return False

@@ -12,6 +12,7 @@ from ccc_hookspecs.host.host import LOCK_SECONDS, EmbeddedHost
 from ccc_hookspecs.host.records import Head, Message
 from ccc_hookspecs.host.sight import presence_of
 from ccc_hookspecs.host.stream import Answer
+from ccc_hookspecs.host.words import in_the_way, stuck
 
 Ending: TypeAlias = Literal[
     "answered", "typed", "failed", "blocked", "unstarted", "locked", "unanswered", "unseen", "turn_failed", "interrupted", "dropped"
@@ -145,8 +146,12 @@ class Wait:
         match message.state:
             case "held" if message.hold is not None:
                 return f"held: {message.hold.reason}" + (f" ({', '.join(message.hold.signs)})" if message.hold.signs else "")
+            case "queued" | "held" if (words := in_the_way(message, self._first)) is not None:
+                return words
             case "queued" | "held":
                 return "waits for what is under way before it" if message.error is None else f"is tried again: {message.error}"
+            case "written" if message.terminal is not None and message.is_stuck:
+                return stuck(message)
             case "written" if message.terminal is not None:
                 return "typed into the terminal, waiting until it is taken"
             case "written":

@@ -116,6 +116,24 @@ def test_a_terminal_out_of_sight_may_still_take_what_was_typed_into_it(world: Wo
     assert not Terminal.of_key(f"{terminal.pid}/1.0").may_be_on(session)
 
 
+@pytest.mark.skipif(pid_namespace() is None, reason="this system has no pid namespaces")
+def test_a_text_typed_into_a_terminal_out_of_sight_says_how_it_is_given_again(world: World) -> None:
+    """The terminal may be gone with its container, which is never known here: the list and each text behind it name `--now`."""
+    session = world.resumable()
+    host = world.host()
+    typed = host.store.outbox.add(session.session_id, "second")
+    offset = world.home.transcript(session.session_id).stat().st_size
+    typed = host.store.outbox.intend_typed(typed, Terminal(pid=2**22 - 1, start_time=1.0, namespace=1).key, transcript_offset=offset)
+    with host.store.database.writing() as db:
+        db.execute("UPDATE outbox SET written_at = written_at - 60 WHERE seq = ?", (typed.seq,))
+    told = world.run("send", session.session_id, "third", "--no-wait").stderr
+    assert all(words in told for words in (typed.message_id, "pid namespace", "`ccc-host send --now`"))
+    assert "--now" in world.run("list").stdout
+    done = world.run("send", session.session_id, "--now")
+    assert (done.returncode, "will be there twice" in done.stderr) == (0, True)
+    assert world.memory(host, session) == ["first", "second", "third"]
+
+
 @pytest.mark.skipif(not containers(), reason="no pid namespace can be made here")
 def test_a_send_from_a_container_starts_no_second_process(world: World) -> None:
     """One state directory, two pid namespaces: the headless outside is alive, and the text is held for it."""
