@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from itertools import groupby
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,8 @@ def test_it_happens_as_told(tmp_path: Path) -> None:
     before, *acts = re.split(r"\n\n(?=With retire_stale)", done.stdout)
     assert "The dog is out of the conversation for good" in before
     assert "*" not in before
-    says = [re.findall(r"\* (\w+), says (\S+):", act) for act in acts]
+    # A hold is told again when it waits for something else, as it may between the end of a turn and that of its record in the registry.
+    says = [[told for told, _ in groupby(re.findall(r"\* (\w+), says (\S+):", act))] for act in acts]
     assert says == [
         [("retired", "retire_stale.use_time"), ("respawned", "retire_stale.use_time")],
         [("held", "retire_stale.use_time"), ("retired", "retire_stale.use_time"), ("respawned", "retire_stale.use_time")],
