@@ -1,6 +1,8 @@
-"""Which texts reach the model."""
+"""The texts of messages: what stands in one, and what of it reaches the model."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
 
 
 def well_formed(text: str) -> str:
@@ -10,3 +12,12 @@ def well_formed(text: str) -> str:
     is in the transcript, every later request of the session. 2.1.332 sends U+FFFD in its place; 2.0.42 sends it as it is.
     """
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def texts_in(content: object) -> Iterator[str]:
+    """The texts of a message's `content`, which is one text or a list of blocks; none of anything else."""
+    if isinstance(content, str):
+        yield content
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, Mapping) and isinstance(block.get("text"), str):
+            yield block["text"]

@@ -69,11 +69,10 @@ class Delivery:
 
     def _step(self, session_id: str) -> bool:
         """Take the first message that is not done with one step on; True when there may be another step."""
-        messages = self._store.outbox.open_of(session_id)
-        if not messages or messages[0].state == "failed":
+        first = self._store.outbox.first_of(session_id)
+        if first is None or first.state == "failed":
             return False
         session = self._store.sessions.get(session_id)
-        first = messages[0]
         if first.state != "written":
             return self._advance(session, first)
         head = self._agents.live(session_id)

@@ -49,6 +49,10 @@ class Outbox:
             rows = db.execute("SELECT * FROM outbox WHERE session_id = ? AND state != 'delivered' ORDER BY seq", (session_id,))
             return tuple(Message.of(row) for row in rows)
 
+    def first_of(self, session_id: str) -> Message | None:
+        """The first of them, which the others wait behind; None when there is none."""
+        return next(iter(self.open_of(session_id)), None)
+
     def open(self) -> tuple[Message, ...]:
         """The messages of all sessions that are not proven delivered, in order."""
         with self._database.reading() as db:

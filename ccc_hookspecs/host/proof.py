@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ccc_hookspecs.claude.jsonl import JsonlFollower, parse
+from ccc_hookspecs.claude.text import texts_in
 from ccc_hookspecs.host.records import Head, Message
 from ccc_hookspecs.host.releases import NAMES_MESSAGES, is_from
 from ccc_hookspecs.host.tmux import typable
@@ -117,7 +118,7 @@ class Watch:
         content = queued.get("prompt")
         if record.get("type") == "user" and not record.get("isMeta") and isinstance(record.get("message"), dict):
             content = record["message"].get("content")
-        return content is not None and squeezed(_text(content)) == squeezed(typable(self.message.text))
+        return content is not None and squeezed("".join(texts_in(content))) == squeezed(typable(self.message.text))
 
 
 def squeezed(text: str) -> str:
@@ -130,10 +131,3 @@ def _names(event: dict[str, Any]) -> list[object]:
     several = event.get("user_message_uuids")
     one = (event.get("command_uuid"), event.get("user_message_uuid"))
     return [*(name for name in one if name is not None), *(several if isinstance(several, list) else ())]
-
-
-def _text(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    blocks = content if isinstance(content, list) else []
-    return "".join(block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str))

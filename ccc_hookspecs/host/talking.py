@@ -84,7 +84,7 @@ def leave(host: EmbeddedHost, output: Output, message: Message) -> ExitCode:
     if output.as_json:
         output.value(shown(message))
     else:
-        first = next(iter(host.store.outbox.open_of(message.session_id)), None)
+        first = host.store.outbox.first_of(message.session_id)
         output.note(f"message {message.message_id}: {in_the_way(message, first) or standing(message)}")
     return ExitCode.CLAUDE if message.state == "failed" else ExitCode.OK
 
@@ -95,7 +95,7 @@ def overrule(host: EmbeddedHost, output: Output, session_id: str, stop: threadin
     """
     shown: list[Message] = []
     for _ in range(_MOST_HOLDS):
-        first = next(iter(host.store.outbox.open_of(session_id)), None)
+        first = host.store.outbox.first_of(session_id)
         if first is None or any(first.message_id != one.message_id or _waits_for(first) == _waits_for(one) for one in shown):
             return
         if not _tell_cost(host, output, first):

@@ -87,7 +87,7 @@ class Wait:
             return
         driven = self._host.drive(message.session_id, lock_seconds=0.0)
         self._asked, self._pause = time.monotonic(), min(self._pause * 1.2, SLOWEST_SECONDS)
-        self._first = first = next(iter(self._host.store.outbox.open_of(message.session_id)), None)
+        self._first = first = self._host.store.outbox.first_of(message.session_id)
         unstarted = first is not None and first.unstarted_since is not None
         self._locked_since = None if driven else self._locked_since or self._asked
         self._unstarted_since = (self._unstarted_since or self._asked) if unstarted else None

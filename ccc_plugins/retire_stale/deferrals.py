@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from ccc_hookspecs.processes import SAME_START
 from ccc_hookspecs.values import Headless
-from ccc_plugins.retire_stale.identity import SAME_START
 from ccc_plugins.retire_stale.store import Store, StoreError
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
-from ccc_hookspecs.processes import start_time
+from ccc_hookspecs.processes import SAME_START, is_in_use, start_time
 from ccc_hookspecs.values import Headless
 
 if TYPE_CHECKING:
@@ -21,9 +21,6 @@ T = TypeVar("T")
 
 Presence: TypeAlias = Literal["alive", "gone", "unknown"]
 
-SAME_START = 0.001
-"""Seconds by which two readings of one process's start time may differ; Linux counts in steps of 0.01."""
-
 
 def presence(pid: int, started: float | None) -> Presence:
     """`alive`: this pid still belongs to the process that started then. `gone`: it exited (reaped or not), or the pid is another's.
@@ -32,20 +29,10 @@ def presence(pid: int, started: float | None) -> Presence:
     """
     now = start_time(pid)
     if now is None or started is None:
-        return "unknown" if _in_use(pid) else "gone"
+        return "unknown" if is_in_use(pid) else "gone"
     if abs(now - started) >= SAME_START or state(pid) == "Z":
         return "gone"
     return "alive"
-
-
-def _in_use(pid: int) -> bool:
-    try:
-        os.getpgid(pid)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def state(pid: int) -> str | None:

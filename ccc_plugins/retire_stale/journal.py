@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from ccc_hookspecs.outcomes import Rung
-from ccc_hookspecs.processes import start_time
+from ccc_hookspecs.processes import SAME_START, start_time
 from ccc_hookspecs.values import Headless
-from ccc_plugins.retire_stale.identity import SAME_START, presence
+from ccc_plugins.retire_stale.identity import presence
 from ccc_plugins.retire_stale.store import Store, StoreError
 
 Ending: TypeAlias = Literal["retired", "deferred", "kept", "exited", "failed", "interrupted", "thawed", "abandoned"]

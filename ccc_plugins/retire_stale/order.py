@@ -69,7 +69,7 @@ class Order:
     def objection_to_exit(self) -> str | None:
         """Why a session is not free although its process is gone, by what `left_behind` says; None when it is."""
         unknown: str | int | None = "it is gone; unknown whether anything that it ran lives on"
-        left = self._ask(lambda: self.left_behind(), unknown)
+        left = self._ask(self.left_behind, unknown)
         return f"it is gone, but process {left} that it ran lives on" if isinstance(left, int) else left
 
     def _ask(self, question: Callable[[], T], unknown: T) -> T:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from ccc_hookspecs.outcomes import Deferral, Facts, Kept, Outcome, Proposal, Retirement, RetirementFailure, Rung
 from ccc_hookspecs.signals import emit, retirement_proposed
 from ccc_hookspecs.specs import Host
+from ccc_hookspecs.values import Headless
 from ccc_plugins.retire_stale.deferrals import Deferrals
 from ccc_plugins.retire_stale.identity import child_exit_code, never_signalled, real_uid
 from ccc_plugins.retire_stale.journal import AlreadyClaimed, Ending, Journal
@@ -25,7 +26,7 @@ from ccc_plugins.retire_stale.thawing import thaw
 
 log = logging.getLogger(__name__)
 
-__all__ = ["ALREADY_EXITED", "Order", "is_gone", "retire", "thaw"]
+__all__ = ["ALREADY_EXITED", "Order", "deferred_since", "is_gone", "retire", "thaw"]
 
 ALREADY_EXITED = "already exited"
 """The reason of a `Kept` whose process was found gone: it is `released`, and a fresh one may be started."""
@@ -58,6 +59,11 @@ def is_gone(outcome: Outcome) -> bool:
     return isinstance(outcome, Retirement) or (isinstance(outcome, Kept) and outcome.reason == ALREADY_EXITED)
 
 
+def deferred_since(headless: Headless, mechanism: str, reporter: Reporter, deferrals: Deferrals) -> float:
+    """When a deferral of this process that is said now began, in seconds since the epoch: as it was said or stored first, else now."""
+    return reporter.since(headless, mechanism) or deferrals.since(headless) or time.time()
+
+
 class _Ladder:
     """One retirement. Each step answers the outcome that ends it, or None to go on."""
 
@@ -69,8 +75,7 @@ class _Ladder:
         self._facts: Facts | None = None
         self._rung: Rung = "judge"
         self._verdict_at = time.monotonic()
-        since = reporter.since(order.headless, order.mechanism) or self._deferrals.since(order.headless)
-        self._since = since or time.time()
+        self._since = deferred_since(order.headless, order.mechanism, reporter, self._deferrals)
         self._wake = True
 
     def climb(self) -> Outcome:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from ccc_hookspecs.claude.jsonl import JsonlFollower, parse
-from ccc_hookspecs.claude.text import well_formed
+from ccc_hookspecs.claude.text import texts_in, well_formed
 
 
 def stands_in(transcript: Path, text: str, since: int) -> bool:
@@ -15,16 +14,7 @@ def stands_in(transcript: Path, text: str, since: int) -> bool:
     sought = well_formed(text)
     for line in JsonlFollower(transcript, start=since).lines():
         for record in parse(line):
-            if record.data.get("type") == "user" and any(sought in given for given in _texts(record.data)):
+            message = record.data.get("message") if record.data.get("type") == "user" else None
+            if isinstance(message, Mapping) and any(sought in given for given in texts_in(message.get("content"))):
                 return True
     return False
-
-
-def _texts(record: Mapping[str, Any]) -> Iterator[str]:
-    message = record.get("message")
-    content = message.get("content") if isinstance(message, Mapping) else None
-    if isinstance(content, str):
-        yield content
-    for block in content if isinstance(content, list) else ():
-        if isinstance(block, Mapping) and isinstance(block.get("text"), str):
-            yield block["text"]

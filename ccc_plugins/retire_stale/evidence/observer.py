@@ -191,12 +191,13 @@ class Observer:
 
     def _idleness_facts(self, around: Surroundings) -> IdlenessFacts:
         sent = self._headless.sent
+        pending = None if sent is None else self._pending(sent)
         return IdlenessFacts(
             now=around.now,
             woke_at=around.woke_at,
             log=self._files.log_state,
             stream=self._files.log.stream,
-            unacknowledged=None if sent is None else tuple(self._owed(sent, around.now)),
+            unacknowledged=None if sent is None or pending is None else tuple(self._owed(pending, sent, around.now)),
             asked=bool(sent),
             unread=around.unread,
             tools=around.tools,
@@ -204,7 +205,7 @@ class Observer:
             registry_status=around.registry_status,
             registered=around.registered,
             queued=self._queued(),
-            unanswered=self._unanswered(around.now),
+            unanswered=self._unanswered(pending, around.now),
             quiet=None if self._files.log.written_at is None else around.now - self._files.log.written_at,
             noticed=self._files.transcript.intake.noticed if self._files.transcript is not None else frozenset(),
             subagents=around.subagents,
@@ -221,7 +222,7 @@ class Observer:
         numbers = release_numbers(transcript.release)
         return 0 if numbers is not None and numbers <= _NOTICES_STAY_QUEUED else transcript.intake.waiting
 
-    def _unanswered(self, now: float) -> bool:
+    def _unanswered(self, pending: list[SentInput] | None, now: float) -> bool:
         """Whether an input was taken of which the log says nothing. One that reports commands says it itself, and after a `/clear`
         what was taken stands in another file."""
         transcript, closed_at = self._files.transcript, self._files.log.closed_at
@@ -229,21 +230,20 @@ class Observer:
         if transcript is None or not silent:
             return False
         known = closed_at if closed_at is not None and self._is_in_time(closed_at, now) else None
-        return transcript.unanswered(known, owes=self._may_have_taken(transcript.intake, known))
+        return transcript.unanswered(known, owes=self._may_have_taken(pending, transcript.intake, known))
 
     def _is_in_time(self, moment: float, now: float) -> bool:
         """Whether a time of the log's can be right: that of a file that was copied says nothing."""
         return self._times_count and (self._headless.spawned_at or 0.0) - _STAMP_SLACK <= moment <= now + _STAMP_SLACK
 
-    def _may_have_taken(self, intake: Intake, closed_at: float | None) -> bool:
+    def _may_have_taken(self, pending: list[SentInput] | None, intake: Intake, closed_at: float | None) -> bool:
         """Whether an input is left that the headless itself may have taken last: one that was sent, or the notice of a task of its own.
 
         Another writer's queue operations stand in the same file, and name nobody.
         """
-        background, sent = self._files.log.stream.background, self._headless.sent
-        if sent is None or any(task in background.open or task in background.ended for task in intake.noticed):
+        background = self._files.log.stream.background
+        if pending is None or any(task in background.open or task in background.ended for task in intake.noticed):
             return True
-        pending = self._after_last_seen([s for s in sent if s.message_id not in self._files.log.stream.finished])
         times = [s.sent_at for s in pending if s.sent_at is not None]
         if len(times) < len(pending) or not times or closed_at is None:
             return bool(pending)
@@ -253,17 +253,19 @@ class Observer:
         at_once = intake.takes_between(max(times) - _STAMP_SLACK, max(times) + _AT_ONCE)
         return not at_once and intake.takes_between(closed_at, closed_at + _UNDER_WAY) > 0
 
-    def _owed(self, sent: tuple[SentInput, ...], now: float) -> list[UnacknowledgedInput]:
+    def _pending(self, sent: tuple[SentInput, ...]) -> list[SentInput]:
+        """The inputs of which no id tells that they are finished, or were taken."""
+        pending = [s for s in sent if s.message_id not in self._files.log.stream.finished]
+        return pending if self._files.log.stream.lifecycle else self._after_last_seen(pending)
+
+    def _owed(self, pending: list[SentInput], sent: tuple[SentInput, ...], now: float) -> list[UnacknowledgedInput]:
         """The inputs that nothing shows to be finished.
 
         A release that reports commands finishes each by name. Another one shows an input as a record, and what comes later was
         read later; a command that it handles itself, or a text that joins a running turn, leaves only a queue operation.
         """
-        pending = [s for s in sent if s.message_id not in self._files.log.stream.finished]
-        if not self._files.log.stream.lifecycle:
-            pending = self._after_last_seen(pending)
-            if pending and self._was_taken(pending[-1], sent, now):
-                pending = []
+        if pending and not self._files.log.stream.lifecycle and self._was_taken(pending[-1], sent, now):
+            pending = []
         return [UnacknowledgedInput(message_id=s.message_id, age=None if s.sent_at is None else max(0.0, now - s.sent_at)) for s in pending]
 
     def _after_last_seen(self, pending: list[SentInput]) -> list[SentInput]:

@@ -88,7 +88,11 @@ class Tree:
 
     def asks(self, entry: Entry) -> bool:
         """Whether a person gives something to the model there: also by a command of one's own, which the model answers."""
-        return entry.kind in PROMPTS or (entry.kind == "echo" and next(self.answers(entry.uuid), None) is not None)
+        return entry.kind in PROMPTS or (entry.kind == "echo" and self.answered(entry))
+
+    def answered(self, entry: Entry) -> bool:
+        """Whether the model answered right below a record."""
+        return next(self.answers(entry.uuid), None) is not None
 
     def answers(self, top: str | None) -> Iterator[Entry]:
         """The answers below a record, down to what is given to the model next."""
@@ -170,15 +174,11 @@ def _prompts(tree: Tree, top: str) -> Iterator[Entry]:
 def _late_answer(tree: Tree, top: str, messages: Set[str]) -> list[Entry]:
     """The first answer at or below `top` to the prompt above it. Of a message that is on the branch too, a part is no answer of its own:
     that is how the calls of parallel tools stand."""
-    answers, stack = [], [top]
-    while stack:
-        entry = tree.nodes[stack.pop()]
-        if tree.asks(entry):
-            continue
-        if entry.kind == "answer" and not entry.made_up and entry.message_id not in messages:
-            answers.append(entry)
-        stack.extend(tree.children.get(entry.uuid, ()))
-    return sorted(answers, key=lambda e: e.offset)[:1]
+    first = tree.nodes[top]
+    if tree.asks(first):
+        return []
+    answers = [*([first] if first.kind == "answer" and not first.made_up else []), *tree.answers(top)]
+    return sorted((e for e in answers if e.message_id not in messages), key=lambda e: e.offset)[:1]
 
 
 def _roots(tree: Tree, branch: Sequence[Entry]) -> Iterator[str | None]:
@@ -214,7 +214,7 @@ def _is_another_terminal(tree: Tree, before: Sequence[Entry], later: Entry) -> b
     A prompt that was taken back before its answer, and an answer that was tried again, are no turn of their own.
     """
     marks = (release_numbers(later.release) or ()) >= _MARKS_REWINDS_SINCE
-    return marks and any(tree.asks(e) and next(tree.answers(e.uuid), None) is not None for e in before)
+    return marks and any(tree.asks(e) and tree.answered(e) for e in before)
 
 
 def _was_rewound(tree: Tree, before: Sequence[Entry], later: Entry) -> bool:

@@ -18,6 +18,7 @@ from ccc_plugins.retire_stale.flow import NOT_ITS_HEADLESS, Flow, is_gone, waits
 from ccc_plugins.retire_stale.identity import presence
 from ccc_plugins.retire_stale.order import UNREADABLE
 from ccc_plugins.retire_stale.plugin import plugin
+from ccc_plugins.retire_stale.retirement import deferred_since
 
 NAME = "retire_stale.terminal_launch"
 REASON = "a terminal opens on the session"
@@ -58,7 +59,7 @@ def _try(ccc: Host, flow: Flow, headless: Headless) -> Outcome | None:
     try:
         return flow.retire_for_terminal(ccc, headless, mechanism=NAME, reason=REASON, lock_seconds=flow.settings.lock_seconds)
     except SessionLockTimeout:
-        since = flow.reporter.since(headless, NAME) or flow.deferrals.since(headless) or time.time()
+        since = deferred_since(headless, NAME, flow.reporter, flow.deferrals)
         in_use = Deferral(headless=headless, mechanism=NAME, reason="the session is in use", facts=UNREADABLE, since=since)
         flow.reporter.report(in_use)
         return in_use
