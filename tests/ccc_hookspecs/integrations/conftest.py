@@ -6,10 +6,11 @@ import importlib.util
 import json
 import os
 import signal
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -75,6 +76,11 @@ class Scripted:
         self.answer = answer
 
 
+def disk_full(*_: object) -> int:
+    """What stands in for a write when the disk is full."""
+    raise OSError(28, "No space left on device")
+
+
 def end(pid: int) -> None:
     """End a process of the stand-in and wait until it is gone or a zombie."""
     os.kill(pid, signal.SIGKILL)
@@ -110,6 +116,25 @@ class Ccc:
 
     def tick(self, number: int = 1) -> None:
         self.attachment.tick(Tick(number=number, monotonic=time.monotonic(), interval=5.0))
+
+    @contextmanager
+    def locked(self, session_id: str) -> Iterator[None]:
+        """Meanwhile another thread has the session's lock."""
+        taken, done = threading.Event(), threading.Event()
+
+        def other() -> None:
+            with self.attachment.host.session_lock(session_id, 5):
+                taken.set()
+                done.wait(20)
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        taken.wait(20)
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
 
     def spawn(self, text: str = "first") -> tuple[str, dict[str, Any]]:
         """A session that has had one turn; its id and its row."""

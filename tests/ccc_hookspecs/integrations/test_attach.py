@@ -17,7 +17,7 @@ from ccc_hookspecs.integrations.command_center import AttachError, attach
 from ccc_hookspecs.integrations.command_center.attach import PATH_VARIABLE
 from ccc_hookspecs.integrations.command_center.names import ENGINE_HOST, SERVER, Name, check
 from ccc_hookspecs.manager import PluginManager
-from tests.ccc_hookspecs.integrations.conftest import Ccc, Home
+from tests.ccc_hookspecs.integrations.conftest import Ccc, Home, disk_full
 
 
 def functions(server: Any) -> dict[str, object]:
@@ -150,11 +150,7 @@ def test_a_fault_of_ours_doubles_no_message(ccc: Ccc, monkeypatch: pytest.Monkey
 def test_a_full_disk_costs_no_message(ccc: Ccc, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a session is owed is then kept in memory."""
     session_id, _ = ccc.spawn()
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("ccc_hookspecs.integrations.command_center.debts.Debts._write", full)
+    monkeypatch.setattr("ccc_hookspecs.integrations.command_center.debts.Debts._write", disk_full)
     ccc.plugin.retire(catch_up="lacked")
     ccc.server._inject_text_into_session(session_id, "second")
     assert ccc.heard(session_id, "second") == ["lacked", "second"]

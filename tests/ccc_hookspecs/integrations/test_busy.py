@@ -170,23 +170,12 @@ def test_the_queue_of_a_dead_session_is_ccc_s_own_affair_otherwise(ccc: Ccc) -> 
 def test_a_session_is_written_by_one_at_a_time(ccc: Ccc) -> None:
     """While somebody else holds the session's lock, a text is not written, and not lost either."""
     session_id, row = ccc.spawn()
-    taken, done = threading.Event(), threading.Event()
-
-    def other() -> None:
-        with ccc.attachment.host.session_lock(session_id, 5):
-            taken.set()
-            done.wait(20)
-
-    thread = threading.Thread(target=other)
-    thread.start()
-    taken.wait(20)
-    ccc.tick()
-    sender = threading.Thread(target=lambda: ccc.server._inject_text_into_session(session_id, "second"))
-    sender.start()
-    sender.join(0.3)
-    assert sender.is_alive()
-    done.set()
-    thread.join()
+    with ccc.locked(session_id):
+        ccc.tick()
+        sender = threading.Thread(target=lambda: ccc.server._inject_text_into_session(session_id, "second"))
+        sender.start()
+        sender.join(0.3)
+        assert sender.is_alive()
     sender.join()
     ccc.delivered(session_id, "second")
     assert ccc.row(session_id) is row
@@ -198,20 +187,9 @@ def test_a_text_whose_session_stays_locked_waits_in_the_queue(ccc: Ccc, monkeypa
     monkeypatch.setattr("ccc_hookspecs.integrations.command_center.writer.LOCK_SECONDS", 0.1)
     session_id, row = ccc.spawn()
     wait_for(lambda: not ccc.server._headless_turn_in_progress(row))
-    taken, done = threading.Event(), threading.Event()
-
-    def other() -> None:
-        with ccc.attachment.host.session_lock(session_id, 5):
-            taken.set()
-            done.wait(20)
-
-    thread = threading.Thread(target=other)
-    thread.start()
-    taken.wait(20)
-    assert "another part of CCC" in ccc.server._inject_text_into_session(session_id, "second")["queued_reason"]
-    assert (row["proc"].poll(), ccc.plugin.asked) == (None, [])
-    done.set()
-    thread.join()
+    with ccc.locked(session_id):
+        assert "another part of CCC" in ccc.server._inject_text_into_session(session_id, "second")["queued_reason"]
+        assert (row["proc"].poll(), ccc.plugin.asked) == (None, [])
     ccc.tick()
     ccc.delivered(session_id, "second")
     assert ccc.row(session_id) is row

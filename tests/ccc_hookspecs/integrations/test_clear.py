@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import pytest
@@ -88,19 +87,8 @@ def test_a_clear_that_is_not_written_is_reported_and_not_queued(ccc: Ccc, monkey
     """Nothing is sent that CCC said it could not send: neither the command nor the text that was to follow it."""
     monkeypatch.setattr("ccc_hookspecs.integrations.command_center.writer.LOCK_SECONDS", 0.1)
     session_id, _ = ccc.spawn()
-    taken, done = threading.Event(), threading.Event()
-
-    def other() -> None:
-        with ccc.attachment.host.session_lock(session_id, 5):
-            taken.set()
-            done.wait(20)
-
-    thread = threading.Thread(target=other)
-    thread.start()
-    taken.wait(20)
-    answer = ccc.server.clear_session_context(session_id, initial_message="fresh start")
-    done.set()
-    thread.join()
+    with ccc.locked(session_id):
+        answer = ccc.server.clear_session_context(session_id, initial_message="fresh start")
     assert not answer["ok"]
     assert ccc.server._pending_terminal_input_queue == {}
     ccc.tick()

@@ -11,7 +11,7 @@ import pytest
 
 from ccc_hookspecs.integrations.command_center.debts import Debt, Debts
 from ccc_hookspecs.integrations.command_center.upkeep import TICKS
-from tests.ccc_hookspecs.integrations.conftest import Ccc
+from tests.ccc_hookspecs.integrations.conftest import Ccc, disk_full
 
 SESSION = "7713fc42-3b60-46cb-a3fb-0fcfcfc4e913"
 OWED = Debt(reason="stale", mechanism="m", catch_up="lacked")
@@ -20,12 +20,8 @@ OWED = Debt(reason="stale", mechanism="m", catch_up="lacked")
 @contextmanager
 def full_disk() -> Iterator[None]:
     """Nothing can be written meanwhile."""
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ccc_hookspecs.integrations.command_center.debts.os.fsync", full)
+        patch.setattr("ccc_hookspecs.integrations.command_center.debts.os.fsync", disk_full)
         yield
 
 

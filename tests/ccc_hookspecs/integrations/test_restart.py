@@ -12,7 +12,7 @@ from ccc_hookspecs.integrations.command_center.debts import Debt
 from ccc_hookspecs.integrations.command_center.upkeep import TICKS
 from ccc_hookspecs.processes import start_time
 from ccc_hookspecs.values import Headless
-from tests.ccc_hookspecs.integrations.conftest import Ccc, Home, end, wait_for
+from tests.ccc_hookspecs.integrations.conftest import Ccc, Home, disk_full, end, wait_for
 
 
 def headless_of(ccc: Ccc, session_id: str) -> Headless:
@@ -160,12 +160,8 @@ def test_a_damaged_record_costs_only_what_is_damaged(ccc: Ccc) -> None:
 def test_a_record_that_cannot_be_written_is_kept_in_memory(ccc: Ccc, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk must not stop a message, nor make what was sent look foreign while CCC runs."""
     session_id, row = ccc.spawn()
-
-    def full(*_: object) -> int:
-        raise OSError(28, "No space left on device")
-
     with monkeypatch.context() as patch:
-        patch.setattr("ccc_hookspecs.integrations.command_center.records._append", full)
+        patch.setattr("ccc_hookspecs.integrations.command_center.records._append", disk_full)
         ccc.server._inject_text_into_session(session_id, "second")
     headless = headless_of(ccc, session_id)
     assert headless.sent is not None
@@ -198,12 +194,8 @@ def test_a_write_that_falls_short_costs_no_input(home: Home, ccc: Ccc, monkeypat
 def test_what_a_full_disk_kept_from_the_record_is_written_later(home: Home, ccc: Ccc, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also without a further text, so that a restart knows every input."""
     session_id, row = ccc.spawn()
-
-    def full(*_: object) -> int:
-        raise OSError(28, "No space left on device")
-
     with monkeypatch.context() as patch:
-        patch.setattr("ccc_hookspecs.integrations.command_center.records._append", full)
+        patch.setattr("ccc_hookspecs.integrations.command_center.records._append", disk_full)
         ccc.server._inject_text_into_session(session_id, "second")
     ccc.heard(session_id, "second")
     ccc.tick(TICKS)
