@@ -20,7 +20,7 @@ class Loaded:
 
     `leaf`: the `uuid` its next record hangs on. `memory`: the user texts of the branch, oldest first. `known`: every
     `uuid` in the file, also of other branches. `open_turn`: no answer follows the branch's last user record.
-    `mode`: the file has a `mode` record.
+    `mode`: the file has a `mode` record. `length`: the branch's records. `last_prompt`: the text that the last `last-prompt` tells.
     """
 
     leaf: str | None
@@ -28,6 +28,8 @@ class Loaded:
     known: frozenset[str]
     open_turn: bool
     mode: bool
+    length: int
+    last_prompt: str
 
 
 def load(path: Path, release: Release) -> Loaded:
@@ -41,6 +43,8 @@ def load(path: Path, release: Release) -> Loaded:
         known=frozenset(tree.known()),
         open_turn=_is_open(branch),
         mode=any(record.get("type") == "mode" for record in tree.records),
+        length=len(branch),
+        last_prompt=next((str(one.get("lastPrompt", "")) for one in reversed(tree.records) if one.get("type") == "last-prompt"), ""),
     )
 
 
@@ -62,8 +66,14 @@ class Tree:
     def __init__(self, records: list[Record], release: Release) -> None:
         self.records = records
         self.release = release
-        self.chained = [record for record in records if isinstance(record.get("uuid"), str) and not self._is_aside(record)]
-        self._by_uuid = {record["uuid"]: record for record in self.chained}
+        chained = [record for record in records if isinstance(record.get("uuid"), str) and not self._is_aside(record)]
+        self._by_uuid = {record["uuid"]: record for record in chained}
+        # Of several copies, as a fed record is one, the last counts, in its place.
+        self.chained = [record for record in chained if self._by_uuid[record["uuid"]] is record]
+        self._dropped: dict[str, Record] = {}
+        self._moved: dict[str, str] = {}
+        if release.has("preserved_segment"):
+            self._summarize_in_part()
         self._before = {record["uuid"]: before["uuid"] for before, record in pairwise(self.chained)}
 
     def leaf(self) -> str | None:
@@ -95,15 +105,58 @@ class Tree:
         return branch[::-1]
 
     def _parent(self, record: Record) -> str | None:
-        """The parent; for one that was never written the record before it in the file, from 2.1.119 on, else None."""
-        parent = record.get("parentUuid")
+        """The parent; for one that is not there, from 2.1.119 on, a record before it, else None.
+
+        That is the next kept one above a dropped parent, from 2.1.168 on, and else the one that stands before it in the file.
+        """
+        parent = self._moved.get(record["uuid"], record.get("parentUuid"))
         if parent is None or parent in self._by_uuid:
             return parent
-        return self._before.get(record["uuid"]) if self.release.has("mends_broken_chain") else None
+        above = self._above_dropped(parent) if self.release.has("mends_by_dropped_parents") else None
+        return above or (self._before.get(record["uuid"]) if self.release.has("mends_broken_chain") else None)
+
+    def _above_dropped(self, uuid: str | None) -> str | None:
+        while uuid in self._dropped:
+            uuid = self._dropped[uuid].get("parentUuid")
+        return uuid if uuid in self._by_uuid else None
+
+    # --- a part of the conversation summarized --------------------------------------------------------------------------
+
+    def _summarize_in_part(self) -> None:
+        """Where a boundary preserves a segment, drop everything else before the last boundary, and hang the segment in behind it."""
+        places = [place for place, record in enumerate(self.chained) if record.get("subtype") == "compact_boundary"]
+        if not any(_segment(self.chained[place]) for place in places):
+            return
+        segment = _segment(self.chained[places[-1]])
+        kept = self._between(segment.get("headUuid"), segment.get("tailUuid")) if segment else []
+        if segment and not kept:
+            return
+        if segment:
+            self._hang_in(segment)
+        before = self.chained[: places[-1]]
+        self._dropped = {record["uuid"]: record for record in before if record["uuid"] not in kept}
+        self.chained = [record for record in self.chained if record["uuid"] not in self._dropped]
+        self._by_uuid = {record["uuid"]: record for record in self.chained}
+
+    def _between(self, head: str | None, tail: str | None) -> list[str]:
+        """The ids from the tail up to the head; none when the way is broken."""
+        ids: list[str] = []
+        while tail is not None and tail in self._by_uuid and tail not in ids:
+            ids.append(tail)
+            if tail == head:
+                return ids
+            tail = self._by_uuid[tail].get("parentUuid")
+        return []
+
+    def _hang_in(self, segment: Record) -> None:
+        """The segment's head hangs on the anchor, and what hung on the anchor hangs on its tail."""
+        head, anchor, tail = (str(segment.get(name)) for name in ("headUuid", "anchorUuid", "tailUuid"))
+        self._moved = {str(record["uuid"]): tail for record in self.chained if record.get("parentUuid") == anchor} | {head: anchor}
 
     def known(self) -> Iterator[str]:
         """The ids of inputs that are taken for seen: those of records, and so not of what joined a turn or was merged into another."""
         yield from self._by_uuid
+        yield from self._dropped
 
     def _is_aside(self, record: Record) -> bool:
         return bool(record.get("isSidechain")) or (record.get("type") == "progress" and not self.release.has("progress"))
@@ -132,6 +185,12 @@ def content_texts(content: object) -> tuple[str, ...]:
     if not isinstance(content, list):
         return ()
     return tuple(block["text"] for block in content if isinstance(block, dict) and block.get("type") == "text")
+
+
+def _segment(boundary: Record) -> Record:
+    """What a compaction preserved, by the ids of its head, its tail and the record that it is read behind; empty for a whole one."""
+    metadata = boundary.get("compactMetadata")
+    return (metadata.get("preservedSegment") if isinstance(metadata, dict) else None) or {}
 
 
 def _is_open(branch: list[Record]) -> bool:
