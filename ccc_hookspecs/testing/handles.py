@@ -159,10 +159,20 @@ class SimulatedHeadless(SimulatedProcess):
             }
         )
 
-    def write(self, message: Record) -> None:
-        """Write one line to the FIFO as it is."""
-        self.inputs += 1
-        os.write(self.writer, json.dumps(message).encode() + b"\n")
+    def feed(self, *records: Record) -> None:
+        """Feed records of a transcript as history, each when the one before was taken. Raises NotSeen, also when it ends over one."""
+        for record in records:
+            self.write(as_history(record))
+            self.wait_idle()
+
+    def write(self, *messages: Record) -> None:
+        """Write messages to the FIFO as they are, one line each and all at once."""
+        self.write_lines(*map(json.dumps, messages))
+
+    def write_lines(self, *lines: str) -> None:
+        """Write lines to the FIFO, be they JSON or not."""
+        self.inputs += len(lines)
+        os.write(self.writer, "".join(f"{line}\n" for line in lines).encode())
 
     def events(self, kind: str | None = None, subtype: str | None = None) -> list[Record]:
         """The events it printed so far, oldest first, all or those of this type and subtype."""
@@ -189,6 +199,14 @@ class SimulatedHeadless(SimulatedProcess):
         if self.writer >= 0:
             os.close(self.writer)
             self.writer = -1
+
+
+def as_history(record: Record) -> Record:
+    """The message by which a headless takes a `user` or `assistant` record of a transcript as history, from 2.1.119 on."""
+    message = {"type": record["type"], "uuid": record["uuid"], "session_id": record.get("sessionId"), "parent_tool_use_id": None}
+    if record["type"] == "user":
+        message["shouldQuery"] = False
+    return message | {"message": record["message"]}
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ccc_hookspecs.testing.handles import SimulatedHeadless, SimulatedProcess, SimulatedTerminal
+from ccc_hookspecs.testing.handles import SimulatedHeadless, SimulatedProcess, SimulatedTerminal, as_history
 from ccc_hookspecs.testing.home import PATIENCE, ClaudeHome, NotSeen, Record, read_jsonl, recited, wait_until
 from ccc_hookspecs.testing.simulator import NEWEST, install
 from ccc_hookspecs.testing.simulator.releases import parse
@@ -28,6 +28,7 @@ __all__ = [
     "SimulatedProcess",
     "SimulatedTerminal",
     "Simulator",
+    "as_history",
     "read_jsonl",
     "recited",
     "simulated",

@@ -148,7 +148,7 @@ def test_what_is_no_json_ends_the_process(simulator: Simulator) -> None:
     """A malformed line is answered with exit code 1."""
     head = simulator.headless()
     head.ask("first")
-    os.write(head.writer, b"not json\n")
+    head.write_lines("not json")
     assert head.wait_exit() == 1
 
 
