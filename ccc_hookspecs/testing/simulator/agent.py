@@ -10,7 +10,8 @@ from typing import Any
 
 from ccc_hookspecs.testing.simulator import branch
 from ccc_hookspecs.testing.simulator.inbox import Inbox, deadline, left
-from ccc_hookspecs.testing.simulator.journal import Journal, new_id
+from ccc_hookspecs.testing.simulator.journal import Journal
+from ccc_hookspecs.testing.simulator.lines import new_id
 from ccc_hookspecs.testing.simulator.registry import Registry
 from ccc_hookspecs.testing.simulator.settings import Settings
 from ccc_hookspecs.testing.simulator.shapes import Situation
@@ -29,14 +30,28 @@ class NoConversation(Exception):
     """`--resume` named a session that has no transcript here."""
 
 
+@dataclass(frozen=True, slots=True)
+class FedAnswer:
+    """An answer that a host fed. `parent`: the record that it hangs on; None for the leaf when it is written."""
+
+    message: dict[str, Any]
+    record_id: str
+    parent: str | None
+
+
 @dataclass(slots=True)
 class Input:
-    """One thing that begins or joins a turn. `source`: `sdk`, `typed`, `queued` or `system`; `input_id` is the FIFO line's `uuid`."""
+    """One thing that begins or joins a turn. `source`: `sdk`, `typed`, `queued` or `system`; `input_id` is the FIFO line's `uuid`.
+
+    `query`: it shall be answered, and is not history alone. `synthetic`: the line says that nobody typed it.
+    """
 
     content: Any
     input_id: str | None = None
     source: str = "sdk"
     origin: dict[str, Any] | None = None
+    query: bool = True
+    synthetic: bool = False
     at: float = field(default_factory=time.time)
 
 
@@ -58,6 +73,8 @@ class Agent:
         self.registry = Registry(self.release, settings.config_dir, settings.cwd, entrypoint=entrypoint)
         self.memory: list[str] = []
         self.known: set[str] = set()
+        self.loaded: frozenset[str] = frozenset()
+        self.fed: list[FedAnswer] = []
         self.queue: list[Input] = []
         self.background: list[Command | Subagent] = []
         self.foreground: list[Command] = []
@@ -99,8 +116,10 @@ class Agent:
         except FileNotFoundError as error:
             raise NoConversation(self.settings.resume) from error
         self.journal.leaf = loaded.leaf
+        self.journal.length = loaded.length
+        self.journal.last_prompt = loaded.last_prompt if self.release.has("loads_last_prompt") else ""
         self.memory = list(loaded.memory)
-        self.known = set(loaded.known)
+        self.loaded = loaded.known
         self.open_turn = loaded.open_turn
         self._names_mode = not loaded.mode and self.entrypoint != "cli"
         self.shape = "terminal" if self.entrypoint == "cli" else "later"
@@ -108,18 +127,26 @@ class Agent:
     def move(self, session_id: str) -> None:
         """Go on under another session id, with an empty memory (`/clear`)."""
         self.flush()
+        self.known |= self.journal.written
         self.journal = self._new_journal(session_id)
         self.stream.session_id = session_id
         self.memory = []
         self.shape = "begin"
         self.registry.write(session_id, "busy")
 
+    def has_seen(self, record_id: str) -> bool:
+        """True for the id of an input so far, and of a record that this process loaded or wrote; not of what others wrote since."""
+        return record_id in self.known or record_id in self.loaded or record_id in self.journal.written
+
     def end(self) -> None:
-        """What a clean exit leaves: trailers in the transcript, no running command where the release ends these, no live-session record."""
+        """What a clean exit leaves: trailers in the transcript, no running command where the release ends these, no live-session record.
+
+        An answer that was fed and not written yet is lost.
+        """
         self.flush()
         for command in self.foreground + (self.background if self.release.has("kills_background_at_exit") else []):
             command.kill()
-        if self.journal.last_prompt:
+        if self.journal.prompted:
             self._trailers()
         self.registry.remove()
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from ccc_hookspecs.testing.simulator import messages, model, tools
 from ccc_hookspecs.testing.simulator.agent import POLL, Agent, Interrupted
 from ccc_hookspecs.testing.simulator.inbox import deadline, left
-from ccc_hookspecs.testing.simulator.journal import new_id
+from ccc_hookspecs.testing.simulator.lines import new_id
 from ccc_hookspecs.testing.simulator.releases import Release
 
 Task: TypeAlias = tools.Command | tools.Subagent

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from typing import Any
 
-from ccc_hookspecs.testing.simulator import messages, model, slash
+from ccc_hookspecs.testing.simulator import history, messages, model, slash
 from ccc_hookspecs.testing.simulator.agent import Agent, Input, Interrupted
 from ccc_hookspecs.testing.simulator.calls import Task, announce_background, task_notification, task_updated
-from ccc_hookspecs.testing.simulator.journal import new_id
+from ccc_hookspecs.testing.simulator.commands import command_of
+from ccc_hookspecs.testing.simulator.lines import new_id
 from ccc_hookspecs.testing.simulator.stream import TurnMark
 from ccc_hookspecs.testing.simulator.tools import Subagent
 from ccc_hookspecs.testing.simulator.turn import Turn
 
 
 class BadInput(Exception):
-    """A line of standard input that is no JSON object; Claude Code ends with exit code 1."""
+    """A line of standard input that this release cannot take; Claude Code ends with exit code 1."""
 
 
 class Failed(Exception):
@@ -66,8 +68,10 @@ class Headless:
         agent.in_turn = True
         agent.status("busy")
         first = agent.queue.pop(0)
-        if slash.command_of(first) is not None and first.source != "system":
-            slash.run(agent, first)
+        if first.source != "system" and (command := command_of(agent, first.content)) is not None:
+            slash.run(agent, first, command)
+        elif not first.query:
+            history.serve(agent, first)
         else:
             Turn(agent, [first, *self._queued_with(first)]).run()
         agent.inbox.interrupted = False
@@ -85,11 +89,12 @@ class Headless:
             raise Failed
 
     def _queued_with(self, first: Input) -> list[Input]:
-        """The further inputs that one turn takes together with `first`: what was queued while another turn ran."""
+        """The further inputs that one turn takes together with `first`: what was queued during another, up to a command or history."""
         agent = self.agent
         taken: list[Input] = []
         while agent.release.has("merges_queued_inputs") and agent.queue and first.source == "sdk":
-            if slash.command_of(agent.queue[0]) is not None or agent.queue[0].source != "sdk":
+            following = agent.queue[0]
+            if following.source != "sdk" or not following.query or command_of(agent, following.content) is not None:
                 break
             taken.append(agent.queue.pop(0))
         return taken
@@ -108,6 +113,8 @@ class Headless:
         match message.get("type"):
             case "user":
                 self._input(message)
+            case "assistant":
+                self._answer(message)
             case "control_request":
                 self._control(message)
             case "control_response":
@@ -115,14 +122,24 @@ class Headless:
                 self._answers[str(response.get("request_id"))] = response
 
     def _input(self, message: dict[str, Any]) -> None:
-        """Queue an input; one whose id was seen before, also in the transcript that was loaded, is dropped without a word."""
-        input_id = message.get("uuid")
-        if isinstance(input_id, str):
-            if input_id in self.agent.known:
+        """Queue an input; one whose id was seen before, also in the transcript that was loaded, is dropped."""
+        agent = self.agent
+        input_id = message["uuid"] if isinstance(message.get("uuid"), str) else None
+        if input_id is not None:
+            if agent.has_seen(input_id):
+                agent.stream.repeated(input_id, loaded=input_id in agent.loaded, idle=not agent.in_turn and not agent.queue)
                 return
-            self.agent.known.add(input_id)
+            agent.known.add(input_id)
         content = (message.get("message") or {}).get("content") or ""
-        self.agent.push(Input(content=content, input_id=input_id if isinstance(input_id, str) else None))
+        query = message.get("shouldQuery") is not False or not agent.release.has("takes_history")
+        agent.push(Input(content=content, input_id=input_id, query=query, synthetic=message.get("isSynthetic") is True))
+
+    def _answer(self, message: dict[str, Any]) -> None:
+        """An answer that a host feeds; older releases pass over such a line, the oldest end."""
+        if self.agent.release.has("takes_history"):
+            history.take_answer(self.agent, message)
+        elif not self.agent.release.has("skips_unknown_lines"):
+            raise BadInput("Error: Expected message type 'user' or 'control', got 'assistant'")
 
     def _control(self, message: dict[str, Any]) -> None:
         request_id = message.get("request_id")
@@ -134,6 +151,10 @@ class Headless:
                 self.agent.stream.control_response(request_id, {"commands": [], "output_style": "default", "models": []})
             case "set_permission_mode" | "set_model":
                 self.agent.stream.control_response(request_id, {})
+            case "export_conversation" if self.agent.release.has("export_conversation"):
+                text = "".join(f"\n> {text}\n" for text in self.agent.memory)
+                name = time.strftime("%Y-%m-%d-conversation.txt", time.gmtime())
+                self.agent.stream.control_response(request_id, {"text": text, "default_filename": name})
             case subtype:
                 self.agent.stream.control_response(request_id, error=f"Unsupported control request subtype: {subtype}")
 

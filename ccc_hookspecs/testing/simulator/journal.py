@@ -4,41 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import time
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
+from ccc_hookspecs.testing.simulator.lines import Record, joined, line_of, new_id, project_dir, stamp
 from ccc_hookspecs.testing.simulator.releases import Release
-
-Record: TypeAlias = dict[str, Any]
-
-
-def new_id() -> str:
-    return str(uuid.uuid4())
-
-
-def stamp(at: float | None = None) -> str:
-    """A time as Claude Code writes it: UTC, milliseconds, `Z`. `at` is seconds since the epoch, now when None."""
-    at = time.time() if at is None else at
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + f".{int(at * 1000) % 1000:03d}Z"
-
-
-def line_of(record: Record) -> bytes:
-    """A line as JSON.stringify makes it: UTF-8, with half a surrogate pair, and nothing else, escaped."""
-    text = json.dumps(record, separators=(",", ":"), ensure_ascii=False)
-    return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text).encode() + b"\n"
-
-
-def project_dir(config_dir: Path, cwd: Path) -> Path:
-    """Where the transcripts of sessions in `cwd` are: its real path with everything but letters and digits made a hyphen."""
-    return config_dir / "projects" / re.sub(r"[^A-Za-z0-9]", "-", os.path.realpath(cwd))
 
 
 class Journal:
-    """Appends to one session's transcript. `leaf` is the `uuid` that the next record hangs on, from memory and never from the file."""
+    """Appends to one session's transcript. `leaf` is the `uuid` that the next record hangs on, from memory and never from the file.
+
+    `prompted`: an input was written. `length`: how many records this process has read and written. `written`: the ids of the latter.
+    """
 
     def __init__(self, release: Release, config_dir: Path, cwd: Path, session_id: str, *, entrypoint: str, permission_mode: str) -> None:
         self.release = release
@@ -50,6 +29,9 @@ class Journal:
         self.leaf: str | None = None
         self.prompt_id = new_id()
         self.last_prompt = ""
+        self.prompted = False
+        self.length = 0
+        self.written: set[str] = set()
         self._held: list[Record] | None = None
         self._tools: list[str] = []
         self._stamped_at = 0.0
@@ -92,6 +74,8 @@ class Journal:
         else:
             self._held.append(record)
         self.leaf = record_id
+        self.length += 1
+        self.written.add(record_id)
         return record_id
 
     def plain(self, kind: str, **fields: Any) -> None:
@@ -138,10 +122,7 @@ class Journal:
 
     def prompt(self, content: Any, *, record_id: str, source: str = "sdk", origin: Record | None = None, merged: Sequence[str] = ()) -> str:
         """What a person, a host (`sdk`) or Claude Code itself (`system`) said; begins a turn. `merged`: ids of inputs that it swallowed."""
-        self.last_prompt = joined(content)
-        body = self._user(content)
-        if self.release.has("permission_mode_field"):
-            body["permissionMode"] = self.permission_mode
+        body = self._prompt(content)
         if origin is not None and self.release.has("origin"):
             body["origin"] = origin
         if self.release.has("prompt_source"):
@@ -150,6 +131,33 @@ class Journal:
         if merged:
             body["mergedSendUuids"] = list(merged)
         return self.chain(body, record_id=record_id)
+
+    def fed_input(self, content: Any, *, record_id: str | None, meta: bool) -> str:
+        """An input that is history alone. `meta`: nobody typed it."""
+        body = self._prompt(content)
+        if self.release.has("prompt_source"):
+            body["promptSource"] = "sdk"
+        if self.release.has("marks_fed"):
+            body["queueTranscriptOnly"] = True
+        if meta:
+            body["isMeta"] = True
+        return self.chain(body, record_id=record_id)
+
+    def fed_answer(self, message: Record, record_id: str, parent: str | None) -> str:
+        """An answer that a host fed, as it was given, below `parent` (the leaf when None)."""
+        body: Record = {"message": message, "type": "assistant"}
+        if self.release.has("marks_fed"):
+            body["madeBy"] = "input"
+        return self.chain(body, record_id=record_id, parent=parent or "")
+
+    def _prompt(self, content: Any) -> Record:
+        """What every input has; one without text, such as a tool's result, leaves the last prompt as it is."""
+        self.prompted = True
+        self.last_prompt = joined(content) or self.last_prompt
+        body = self._user(content)
+        if self.release.has("permission_mode_field"):
+            body["permissionMode"] = self.permission_mode
+        return body
 
     def turn_origin(self, source: str) -> Record:
         """The field that says what began a turn, in releases that write it."""
@@ -208,8 +216,11 @@ class Journal:
     # --- trailers -------------------------------------------------------------------------------------------------------
 
     def last_prompt_trailer(self) -> None:
+        """The end of this process's branch, and its last prompt, when there was one."""
+        told = {"lastPrompt": self.last_prompt[:200]} if self.last_prompt else {}
         leaf = {"leafUuid": self.leaf} if self.release.has("last_prompt_leaf") else {}
-        self.plain("last-prompt", lastPrompt=self.last_prompt[:200], **leaf)
+        if told or leaf:
+            self.plain("last-prompt", **told, **leaf)
 
     def tools_used(self, names: Sequence[str]) -> None:
         """The list of tools used so far, when one is new, in releases that keep it."""
@@ -236,13 +247,6 @@ class Journal:
         else:
             stamped = {"timestamp": stamp(), "version": self.release.name} if name in _STAMPED else {}
             self.plain(name[1:], **_TRAILERS.get(name, {}), **stamped)
-
-
-def joined(content: Any) -> str:
-    """The text of a message's content, its blocks a line each."""
-    if isinstance(content, str):
-        return content
-    return "\n".join(block.get("text", "") for block in content if isinstance(block, dict))
 
 
 _STAMPED = {"-api-request-shape", "-api-request"}

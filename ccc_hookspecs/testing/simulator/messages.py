@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ccc_hookspecs.testing.simulator import branch
-from ccc_hookspecs.testing.simulator.journal import new_id
+from ccc_hookspecs.testing.simulator.lines import new_id
 
 USAGE = {"input_tokens": 10, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, "output_tokens": 10}
 

@@ -48,6 +48,9 @@ AFTER_COMPACT: Shapes = (
     ((2, 1, 216), ("agent_listing_delta",)),
 )
 
+AFTER_FED_RESULT: Shapes = (((2, 1, 332), ()), ((2, 1, 275), ("total_tokens_reminder",)))
+"""After a tool's result that a host fed."""
+
 
 def of(release: Release, shapes: Shapes) -> tuple[str, ...]:
     """The names that apply to this release: those of the newest entry that is not newer than it."""

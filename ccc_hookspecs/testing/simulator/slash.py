@@ -1,4 +1,4 @@
-"""Slash commands: those that Claude Code answers itself, and the person's own in `<config>/commands/`."""
+"""What slash commands do: those that Claude Code answers itself, and the person's own."""
 
 from __future__ import annotations
 
@@ -6,26 +6,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ccc_hookspecs.testing.simulator import branch, messages, model, shapes
+from ccc_hookspecs.testing.simulator import history, messages, model, shapes
 from ccc_hookspecs.testing.simulator.agent import Agent, Input
-from ccc_hookspecs.testing.simulator.journal import new_id
+from ccc_hookspecs.testing.simulator.commands import LOCAL, own_file
+from ccc_hookspecs.testing.simulator.lines import joined, new_id
 from ccc_hookspecs.testing.simulator.stream import TurnMark
 from ccc_hookspecs.testing.simulator.turn import Turn
 
-LOCAL = {"/context", "/cost", "/usage"}
 
-
-def command_of(given: Input) -> str | None:
-    """The first word of an input that is a slash command, else None."""
-    texts = branch.content_texts(given.content)
-    word = texts[0].split(maxsplit=1)[0] if texts and texts[0].strip() else ""
-    return word if word.startswith("/") else None
-
-
-def run(agent: Agent, given: Input) -> None:
+def run(agent: Agent, given: Input, command: str) -> None:
     """Run one slash command as a turn of its own."""
-    command = command_of(given) or "/"
-    own = agent.settings.config_dir / "commands" / f"{command[1:]}.md"
+    own = own_file(agent, command)
     if command == "/compact" and agent.memory:
         _Local(agent, given, command).compact()
     elif command == "/clear" and agent.release.has("clear_moves_session"):
@@ -82,6 +73,7 @@ class _Local:
         if self.given.source != "typed":
             self.agent.journal.queue("dequeue")
         self.agent.stream.lifecycle(self.given.input_id, "started")
+        history.write_answers(self.agent)
         if init:
             self._init()
 
@@ -119,10 +111,19 @@ class _Local:
         self._end(text)
 
     def unknown(self) -> None:
+        """No record of it has the input's id."""
+        agent = self.agent
+        text = f"Unknown command: {self.command}"
+        if not agent.release.has("system_local_command"):
+            text = f"Unknown skill: {self.command[1:]}" if agent.release.has("unknown_command_is_told") else ""
         self._begin()
-        self._caveat()
-        self.agent.journal.user(f"Unknown slash command: {self.command[1:]}", record_id=self.given.input_id)
-        self._end("")
+        if agent.release.has("unknown_command_is_local"):
+            agent.journal.system("local_command", content=joined(self.given.content), level="info", isMeta=False)
+            self._output(text)
+        else:
+            self._caveat()
+            agent.journal.user(text or f"Unknown slash command: {self.command[1:]}")
+        self._end(text)
 
     def clear(self) -> None:
         agent = self.agent

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from ccc_hookspecs.testing.simulator.journal import line_of, new_id, stamp
+from ccc_hookspecs.testing.simulator.lines import line_of, new_id, stamp
 from ccc_hookspecs.testing.simulator.messages import USAGE
 from ccc_hookspecs.testing.simulator.releases import Release
 
@@ -62,6 +62,15 @@ class Stream:
     def lifecycle(self, command: str | None, state: str) -> None:
         if command is not None and self.release.has("lifecycle"):
             self._event("command_lifecycle", command_uuid=command, state=state)
+
+    def repeated(self, command: str, *, loaded: bool, idle: bool) -> None:
+        """An input that was seen before. `loaded`: in the transcript at the start; `idle`: no turn runs."""
+        if not self.release.has("tells_repeated"):
+            return
+        if loaded:
+            self.lifecycle(command, "completed")
+        if idle and self.states:
+            self.system("session_state_changed", state="idle")
 
     def init(self, model: str, permission_mode: str, turn: TurnMark) -> None:
         fields: Event = {"cwd": self.cwd, "tools": ["Bash", "Read", "Task"], "mcp_servers": [], "model": model}

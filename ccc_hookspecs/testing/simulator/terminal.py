@@ -11,8 +11,9 @@ from typing import Any
 
 from ccc_hookspecs.testing.simulator import slash
 from ccc_hookspecs.testing.simulator.agent import Agent, Input
+from ccc_hookspecs.testing.simulator.commands import command_of
 from ccc_hookspecs.testing.simulator.inbox import Terminated
-from ccc_hookspecs.testing.simulator.journal import new_id
+from ccc_hookspecs.testing.simulator.lines import new_id
 from ccc_hookspecs.testing.simulator.turn import Turn
 
 PROMPT = "> "
@@ -71,10 +72,10 @@ class Terminal:
 
     def _turn(self, given: Input) -> str:
         agent = self.agent
-        if slash.command_of(given) is not None:
+        if (command := command_of(agent, given.content)) is not None:
             given.input_id = new_id()
             agent.journal.snapshot(given.input_id)
-            slash.run(agent, given)
+            slash.run(agent, given, command)
             return ""
         answer = Turn(agent, [given]).run()
         if agent.release.has("turn_duration"):

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ccc_hookspecs.claude.text import well_formed
-from ccc_hookspecs.testing.simulator import branch, messages, model, shapes
+from ccc_hookspecs.testing.simulator import branch, commands, history, messages, model, shapes
 from ccc_hookspecs.testing.simulator.agent import Agent, Input, Interrupted
 from ccc_hookspecs.testing.simulator.calls import Call, run_calls
-from ccc_hookspecs.testing.simulator.journal import new_id
+from ccc_hookspecs.testing.simulator.lines import new_id
 from ccc_hookspecs.testing.simulator.stream import TurnMark
 
 
@@ -63,20 +63,13 @@ class Turn:
         self.stream.init(agent.settings.model, agent.settings.permission_mode, self.mark)
         if agent.entrypoint == "cli":
             self.journal.snapshot(self._record_id)
-        self._close_open_turn()
+        history.close_open_turn(agent)
+        history.write_answers(agent)
         if not agent.release.has("early_prompt"):
             self.journal.hold()
         while agent.progress:
             self.journal.progress(agent.progress.pop(0))
         self._asked = self._prompt()
-
-    def _close_open_turn(self) -> None:
-        """A turn that was open when the session was loaded gets an answer that no model gave."""
-        if self.agent.open_turn and self.agent.release.has("synthetic_after_open_turn"):
-            if self.agent.release.has("synthetic_question"):
-                self.journal.user([messages.text_block("Go on where it stopped.")], meta=True)
-            self.journal.assistant(messages.synthetic("No answer was asked for.", "stop_sequence"), error=False)
-        self.agent.open_turn = False
 
     def _prompt_record(self) -> str:
         """One record for all inputs, under the last one's id, as Claude Code merges what was queued together."""
@@ -84,6 +77,7 @@ class Turn:
         content = first.content if len(self.inputs) == 1 else messages.merged([given.content for given in self.inputs])
         swallowed = self.mark.inputs[:-1] if self.agent.release.has("merged_send_uuids") else []
         self.journal.prompt(content, record_id=self._record_id, source=first.source, origin=first.origin, merged=swallowed)
+        commands.note_unknown(self.agent, content)
         texts = [text for text in branch.content_texts(content) if not branch.is_echo(text)]
         self.agent.memory.extend(texts)
         if self.agent.settings.replays:

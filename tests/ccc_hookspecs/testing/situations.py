@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,3 +144,29 @@ SITUATIONS: dict[str, Callable[[Simulator], SimulatedHeadless]] = {
     "terminal-compacted": terminal_compacted,
     "interleaved": interleaved,
 }
+
+
+def healed(simulator: Simulator) -> SimulatedHeadless:
+    """Fed with another process's turn, once more with its prompt, and with an input during an answer; see `healed/README.md`."""
+    head = simulator.headless(environ={"CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS": "1"})
+    say(head, "first from headless")
+    before = len(head.records())
+    simulator.one_shot(head.session_id, "RUN: echo hi")
+    foreign = [record for record in head.records()[before:] if record["type"] in {"user", "assistant"}]
+    head.feed(*foreign, foreign[0])
+    head.write(typed("SLOW 2"))
+    head.wait_event("system", "init", count=4)
+    head.feed(typed("history"))
+    say(head, "after")
+    head.stop()
+    return head
+
+
+def say(head: SimulatedHeadless, text: str) -> None:
+    head.write(typed(text))
+    head.wait_idle()
+
+
+def typed(text: str) -> Record:
+    """An input whose text is a plain string."""
+    return {"type": "user", "uuid": str(uuid.uuid4()), "message": {"role": "user", "content": text}}

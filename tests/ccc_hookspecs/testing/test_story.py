@@ -83,6 +83,29 @@ def test_how_a_process_ends_decides_which_branch_is_read(simulator: Simulator, r
     assert recited(simulator.headless(head.session_id, release=release).ask("after")) == remembered
 
 
+@pytest.mark.parametrize("release", ["2.1.119", "2.1.168", "2.1.216", "2.1.275", "2.1.332"])
+@pytest.mark.parametrize("end", ["stop", "kill", "heal"])
+def test_how_a_process_ends_decides_whether_a_compaction_is_read(simulator: Simulator, release: str, end: str) -> None:
+    """Nothing before a boundary is above what is behind it: ended by SIGTERM a stale headless leads away from a terminal's `/compact`."""
+    simulator.release = release
+    head = simulator.headless()
+    head.ask("first")
+    before = len(head.records())
+    terminal = simulator.terminal(head.session_id)
+    terminal.type("/compact")
+    terminal.wait_idle()
+    summary, _ = recited(terminal.ask("from terminal"))
+    terminal.exit()
+    if end == "heal":
+        head.feed(*(record for record in head.records()[before:] if record["type"] in {"user", "assistant"} and not record.get("isMeta")))
+        assert recited(head.ask("healed")) == ["first", summary, "from terminal", "healed"]
+    head.kill() if end == "kill" else head.stop()
+    known = {"stop": ["first"], "kill": [summary, "from terminal"], "heal": ["first", summary, "from terminal", "healed"]}[end]
+    if end == "stop" and not head.release.has("last_prompt_leaf"):
+        known = [summary, "from terminal"]
+    assert recited(simulator.one_shot(head.session_id, "fresh")) == [*known, "fresh"]
+
+
 @some_releases
 def test_an_input_seen_before_is_dropped(simulator: Simulator, release: str) -> None:
     """A repeated message id is answered once, also by a process that found it in the transcript."""
