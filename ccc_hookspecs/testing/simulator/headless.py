@@ -130,8 +130,9 @@ class Headless:
                 agent.stream.repeated(input_id, loaded=input_id in agent.loaded, idle=not agent.in_turn and not agent.queue)
                 return
             agent.known.add(input_id)
-        content = (message.get("message") or {}).get("content") or ""
         query = message.get("shouldQuery") is not False or not agent.release.has("takes_history")
+        content = (message.get("message") or {}).get("content")
+        content = content if content or (content == [] and not query) else ""
         agent.push(Input(content=content, input_id=input_id, query=query, synthetic=message.get("isSynthetic") is True))
 
     def _answer(self, message: dict[str, Any]) -> None:

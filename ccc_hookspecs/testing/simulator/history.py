@@ -27,11 +27,15 @@ def take_answer(agent: Agent, line: dict[str, Any]) -> None:
 
 
 def serve(agent: Agent, given: Input) -> None:
-    """Take an input with `shouldQuery: false` into memory and transcript; it is acknowledged by a result of no turn."""
+    """Take an input with `shouldQuery: false` into memory and transcript; it is acknowledged by a result of no turn.
+
+    One whose content is an empty list is acknowledged too, and leaves nothing but the answers that were not written yet.
+    """
     ids = [] if given.input_id is None else [given.input_id]
     mark = TurnMark(inputs=ids, begun=len(ids))
-    is_result = _is_tool_result(given.content)
-    if not (is_result and agent.release.has("fed_result_keeps_prompt")):
+    # A tool's result, or nothing at all.
+    no_text = not branch.content_texts(given.content)
+    if not (no_text and agent.release.has("textless_keeps_prompt")):
         agent.journal.new_prompt()
     agent.journal.queue("dequeue")
     agent.stream.lifecycle(given.input_id, "started")
@@ -40,7 +44,7 @@ def serve(agent: Agent, given: Input) -> None:
     close_open_turn(agent)
     write_answers(agent)
     _write(agent, given)
-    for name in shapes.of(agent.release, shapes.AFTER_FED_RESULT) if is_result else ():
+    for name in shapes.of(agent.release, shapes.AFTER_TEXTLESS) if no_text else ():
         agent.journal.named(name)
     agent.stream.result(mark, "", reason=None, num_turns=0 if agent.release.has("local_num_turns") else agent.journal.length - 1)
     agent.stream.lifecycle(given.input_id, "completed")
@@ -70,15 +74,15 @@ def _hear_what_overtakes(agent: Agent) -> None:
 
 
 def _write(agent: Agent, given: Input) -> None:
+    if given.content == []:
+        agent.journal.length += 1
+        return
     meta = given.synthetic and agent.release.has("synthetic_is_meta")
-    content = _marked(given.content) if meta and agent.release.has("marks_synthetic") else given.content
+    content = given.content or "(no content)"
+    content = _marked(content) if meta and agent.release.has("marks_synthetic") else content
     agent.journal.fed_input(content, record_id=given.input_id, meta=meta)
     commands.note_unknown(agent, content)
     agent.memory.extend(branch.texts({"type": "user", "isMeta": meta, "message": {"content": content}}))
-
-
-def _is_tool_result(content: Any) -> bool:
-    return isinstance(content, list) and any(isinstance(block, dict) and block.get("type") == "tool_result" for block in content)
 
 
 def _marked(content: Any) -> Any:

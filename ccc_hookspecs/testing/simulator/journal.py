@@ -16,7 +16,7 @@ from ccc_hookspecs.testing.simulator.releases import Release
 class Journal:
     """Appends to one session's transcript. `leaf` is the `uuid` that the next record hangs on, from memory and never from the file.
 
-    `prompted`: an input was written. `length`: how many records this process has read and written. `written`: the ids of the latter.
+    `prompted`: an input was written. `length`: how many messages this process has read and written. `written`: the ids of the latter.
     """
 
     def __init__(self, release: Release, config_dir: Path, cwd: Path, session_id: str, *, entrypoint: str, permission_mode: str) -> None:

@@ -55,7 +55,7 @@ SINCE: dict[str, tuple[int, int, int]] = {
     "loads_last_prompt": (2, 1, 216),
     "synthetic_is_meta": (2, 1, 216),
     "marks_synthetic": (2, 1, 275),
-    "fed_result_keeps_prompt": (2, 1, 275),
+    "textless_keeps_prompt": (2, 1, 275),
     "marks_fed": (2, 1, 332),
     "subagents_dir": (2, 1, 6),
     # the branch that --resume reads

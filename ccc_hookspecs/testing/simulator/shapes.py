@@ -48,8 +48,8 @@ AFTER_COMPACT: Shapes = (
     ((2, 1, 216), ("agent_listing_delta",)),
 )
 
-AFTER_FED_RESULT: Shapes = (((2, 1, 332), ()), ((2, 1, 275), ("total_tokens_reminder",)))
-"""After a tool's result that a host fed."""
+AFTER_TEXTLESS: Shapes = (((2, 1, 332), ()), ((2, 1, 275), ("total_tokens_reminder",)))
+"""After a tool's result that a host fed, or an empty input."""
 
 
 def of(release: Release, shapes: Shapes) -> tuple[str, ...]:

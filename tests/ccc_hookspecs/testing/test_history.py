@@ -51,11 +51,11 @@ def test_a_fed_input_is_acknowledged_by_a_result_of_no_turn(simulator: Simulator
     assert (result["result"], "terminal_reason" in result) == ("", False)
 
 
-@pytest.mark.parametrize(("release", "turns"), [("2.1.119", [3, 4, 6]), ("2.1.168", [0, 0, 0]), ("2.1.332", [0, 0, 0])])
+@pytest.mark.parametrize(("release", "turns"), [("2.1.119", [3, 4, 6, 7]), ("2.1.168", [0, 0, 0, 0]), ("2.1.332", [0, 0, 0, 0])])
 def test_the_acknowledgement_counts_no_turns_from_2_1_168_on(simulator: Simulator, release: str, turns: list[int]) -> None:
     """On 2.1.119 the number is that of the messages before it."""
     head = begun(simulator, release)
-    head.feed(user("one"), user("two"), answer("said"), user("three"))
+    head.feed(user("one"), user("two"), answer("said"), user("three"), user([]))
     assert [event["num_turns"] for event in head.events("result")[1:]] == turns
 
 
@@ -92,6 +92,30 @@ def test_an_answer_that_was_not_written_yet_is_lost(simulator: Simulator, releas
     # The other process's own `last-prompt` names its answer, which is not above the input that was fed last.
     lost = end == "stop" or not head.release.has("last_prompt_leaf")
     assert any(record.get("isApiErrorMessage") is False for record in head.records()) is lost
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+@every_release
+def test_an_empty_input_makes_a_fed_answer_last(simulator: Simulator, release: str, end: str) -> None:
+    """It is acknowledged, writes the answer and no record of its own, and is no part of memory."""
+    head = begun(simulator, release)
+    foreign = elsewhere(simulator, head)
+    head.feed(*foreign)
+    before, results = len(head.records()), len(head.events("result"))
+    head.feed(user([]))
+    reminder = ["attachment"] if release == "2.1.275" else []
+    assert written(head, before) == ["enqueue", "dequeue", foreign[1]["uuid"], *reminder]
+    assert len(head.events("result")) == results + 1
+    head.stop() if end == "stop" else head.kill()
+    assert recited(simulator.one_shot(head.session_id, "fresh")) == ["first", "from elsewhere", "fresh"]
+    assert not any(record.get("isApiErrorMessage") is False for record in head.records())
+
+
+def test_an_input_of_an_empty_text_says_so(simulator: Simulator) -> None:
+    """Unlike an empty list it becomes a record."""
+    head = begun(simulator, "2.1.332")
+    head.feed(user(""))
+    assert recited(head.ask("after")) == ["first", "(no content)", "after"]
 
 
 @every_release
