@@ -1,6 +1,7 @@
 """The model that the simulator asks: what it answers depends on the last text alone, and shows everything it was sent.
 
     SLOW n          streams for n seconds, then recites
+    UNTIL path      streams until the file is there, then recites
     RUN: command    runs the command in the foreground
     BG: command     runs the command in the background
     TWO:            two commands in one answer
@@ -37,10 +38,14 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """The answer's text, after `seconds` of streaming; `late`: seconds by which its record reaches the transcript after the turn's end."""
+    """The answer's text, after `seconds` of streaming, or when the file `until` is there.
+
+    `late`: seconds by which its record reaches the transcript after the turn's end.
+    """
 
     text: str
     seconds: float = 0.0
+    until: str | None = None
     thinking: str | None = None
     late: float | None = None
 
@@ -87,6 +92,8 @@ def answer(memory: list[str], asked: str) -> Reply:
         case "SLOW":
             seconds = _seconds(rest)
             return Say("".join(f"w{index} " for index in range(int(seconds * 2))) + recite(memory), seconds=seconds)
+        case "UNTIL":
+            return Say(recite(memory), until=rest)
         case "LATE":
             return Say(recite(memory), late=_seconds(rest))
         case "THINK":

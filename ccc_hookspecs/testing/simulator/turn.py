@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn
 
 from ccc_hookspecs.claude.text import well_formed
@@ -123,6 +124,8 @@ class Turn:
         message_id = messages.new_message_id()
         try:
             self.agent.pause(say.seconds)
+            while say.until is not None and not Path(say.until).exists():
+                self.agent.pause(0.02)
         except Interrupted:
             if self.agent.release.has("partial_answer"):
                 self._block(messages.text_block("w0 "), message_id, None)

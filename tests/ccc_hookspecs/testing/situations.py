@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ccc_hookspecs.testing.harness import ClaudeHome, Record, SimulatedHeadless, Simulator, simulated, wait_until
+from ccc_hookspecs.testing.harness import ClaudeHome, Record, SimulatedHeadless, Simulator, as_history, simulated, wait_until
 
 ENVIRONMENT = {"CCC_SIM_TASK_AFTER": "0.3"}
 """A command counts as a task early, so that none has to run for long."""
@@ -125,11 +125,13 @@ def terminal_compacted(simulator: Simulator) -> SimulatedHeadless:
 
 def interleaved(simulator: Simulator) -> SimulatedHeadless:
     head = first(simulator)
-    head.send("SLOW 1.5")
+    gate = simulator.home.root / "terminal-left"
+    head.send(f"UNTIL {gate}")
     head.wait_event("system", "init", count=2)
     terminal = simulator.terminal(head.session_id)
     terminal.ask("from terminal")
     terminal.exit()
+    gate.touch()
     head.wait_idle()
     return head
 
@@ -154,9 +156,13 @@ def healed(simulator: Simulator) -> SimulatedHeadless:
     simulator.one_shot(head.session_id, "RUN: echo hi")
     foreign = [record for record in head.records()[before:] if record["type"] in {"user", "assistant"}]
     head.feed(*foreign, foreign[0])
-    head.write(typed("SLOW 2"))
+    gate = simulator.home.root / "fed"
+    head.write(typed(f"UNTIL {gate}"))
     head.wait_event("system", "init", count=4)
-    head.feed(typed("history"))
+    head.write(as_history(typed("history")))
+    head.wait_busy()
+    gate.touch()
+    head.wait_idle()
     say(head, "after")
     head.stop()
     return head
