@@ -58,3 +58,12 @@ class SessionLockTimeout(CccError, TimeoutError):
         super().__init__(f"session {session_id}: its lock was not free within {timeout:g} s")
         self.session_id = session_id
         self.timeout = timeout
+
+
+class NotWritten(CccError):
+    """A host could not write a line into a headless's FIFO as a whole. Attributes: `session_id`, `reason`."""
+
+    def __init__(self, session_id: str, reason: str) -> None:
+        super().__init__(f"session {session_id}: a line was not written: {reason}")
+        self.session_id = session_id
+        self.reason = reason

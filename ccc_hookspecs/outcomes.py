@@ -83,7 +83,10 @@ def _check_subject(owner: Proposal | Outcome) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A retirement that is about to be tried (signal `retirement_proposed`); a subscriber may answer a `Veto`."""
+    """A retirement or a healing that is about to be tried (signals `retirement_proposed`, `healing_proposed`).
+
+    A subscriber may answer a `Veto`.
+    """
 
     headless: Headless
     mechanism: str
@@ -97,7 +100,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Veto:
-    """A subscriber's answer to `retirement_proposed`: keep this process. `reason` is reported."""
+    """A subscriber's answer to a proposal: leave this process as it is. `reason` is reported."""
 
     reason: str
 
@@ -125,6 +128,30 @@ class Retirement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Healed:
+    """A headless was given the turns that it did not know, and goes on with all of them in its memory.
+
+    `turns`: the `uuid`s of the prompts that were given. `records`: how many records in all. `seconds`: how long it took. `facts`: as
+    they were before.
+    """
+
+    headless: Headless
+    mechanism: str
+    reason: str
+    facts: Facts
+    turns: tuple[str, ...]
+    records: int
+    seconds: float
+
+    def __post_init__(self) -> None:
+        _check_subject(self)
+        check_kind(self, "facts", Facts)
+        check_texts(self, "turns")
+        check_count(self, "records")
+        check_seconds(self, "seconds")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Deferral:
     """A headless should go, but is busy or may be: it is asked again. `since` is seconds since the epoch of the first time."""
 
@@ -142,18 +169,19 @@ class Deferral:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """A headless was looked at and kept, for this reason."""
+    """A headless was looked at and kept, for this reason. `would_retire`, `would_heal`: what shadow mode left undone."""
 
     headless: Headless
     mechanism: str
     reason: str
     facts: Facts | None = None
     would_retire: bool = False
+    would_heal: bool = False
 
     def __post_init__(self) -> None:
         _check_subject(self)
         check_optional_kind(self, "facts", Facts)
-        check_flag(self, "would_retire")
+        check_flag(self, "would_retire", "would_heal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +200,7 @@ class RetirementFailure:
         check_one_of(self, "rung", _RUNGS)
 
 
-Outcome: TypeAlias = Retirement | Deferral | Kept | RetirementFailure
+Outcome: TypeAlias = Retirement | Healed | Deferral | Kept | RetirementFailure
 """How one look at one headless ended."""
 
 

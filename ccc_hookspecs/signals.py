@@ -34,6 +34,14 @@ retirement_proposed = namespace.signal(
     "signalled. A receiver may return Veto(reason=...): then the process is kept. Anything else but None counts as a veto too, "
     "and is reported.",
 )
+healing_proposed = namespace.signal(
+    "healing_proposed",
+    doc="A headless is about to be given the turns that it does not know; `event` is a Proposal. Sent and answered as "
+    "`retirement_proposed` is: with a veto nothing is given to it.",
+)
+headless_healed = namespace.signal(
+    "headless_healed", doc="A headless was given the turns that it did not know; `event` is a Healed. Sent each time that it is given some."
+)
 headless_retired = namespace.signal(
     "headless_retired", doc="A headless was retired and its exit is confirmed; `event` is a Retirement. Sent once for a process."
 )
@@ -64,12 +72,14 @@ plugin_failed = namespace.signal(
     doc="A plugin's hook call or a receiver failed, or a plugin could not be loaded; `event` is a PluginFailure. The sender is its name.",
 )
 
+_PROPOSALS = (retirement_proposed, healing_proposed)
+
 
 def emit(signal: NamedSignal, sender: str, event: object) -> tuple[Veto, ...]:
     """Send `event` to every receiver of `signal`, each on its own; returns the vetoes that receivers answered.
 
     A receiver that raises is logged with its name and traceback, sent as `plugin_failed` with its name as the sender, and
-    the next one is still called. So is one that would have to be awaited, and one that answers `retirement_proposed` with
+    the next one is still called. So is one that would have to be awaited, and one that answers a proposal with
     anything but None or a `Veto`; to that signal such an answer counts as a veto, whose reason says so. What else a receiver
     returns is ignored. A muted signal is not sent. Raises nothing but what interrupts the host (`meant_for_host`).
     """
@@ -95,7 +105,7 @@ def _ask(receiver: Any, signal: NamedSignal, sender: str, event: object) -> Veto
         return None
     _report(receiver, signal, event, TypeError(wrong))
     # It may have meant to keep the process, and what is not known never ends one.
-    return Veto(reason=f"{name_of(receiver)} {wrong}") if signal is retirement_proposed else None
+    return Veto(reason=f"{name_of(receiver)} {wrong}") if signal in _PROPOSALS else None
 
 
 def _wrong(answer: object, signal: NamedSignal, *, awaited: bool) -> str | None:
@@ -105,7 +115,7 @@ def _wrong(answer: object, signal: NamedSignal, *, awaited: bool) -> str | None:
         awaited = True
     if awaited:
         return "would have to be awaited; receivers are called and not awaited"
-    if answer is None or signal is not retirement_proposed:
+    if answer is None or signal not in _PROPOSALS:
         return None
     kind = f"the class {answer.__name__}" if isinstance(answer, type) else type(answer).__name__
     return f"answered {kind}, expected Veto(reason=...) or None"

@@ -47,6 +47,13 @@ class Host(Protocol):
         Raises `SessionLockTimeout` on entry when the lock stays taken.
         """
 
+    def write(self, headless: Headless, line: bytes) -> None:
+        """Write one line, which ends in a line break, into this headless's FIFO; called with the session's lock held.
+
+        The input that it is (`SentInput.of_line`) stands in `Headless.sent` from then on, and is noted before the first byte is written.
+        Raises `NotWritten` when not all of it went in; it may be written again.
+        """
+
     def released(self, headless: Headless) -> None:
         """This process is gone: drop its FIFO, its row and every handle on it. Harmless when repeated."""
 

@@ -6,6 +6,7 @@ text except `Injection.text` and the `catch_up` of a decision, which are hidden 
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -23,6 +24,7 @@ from ccc_hookspecs.checks import (
     check_texts,
     check_tuple,
     check_uuid,
+    is_uuid,
     require,
 )
 from ccc_hookspecs.errors import InvalidValueError
@@ -37,14 +39,31 @@ class SentInput:
 
     `message_id` is the `uuid` of the FIFO line, which Claude Code makes the `uuid` of the transcript record (measured
     on eight releases from 2.0.42 to 2.1.332). `sent_at` is seconds since the epoch, or None when the host does not know.
+    `history`: it tells what was said before, and asks for no answer (see `Host.write`).
     """
 
     message_id: str
     sent_at: float | None = None
+    history: bool = False
 
     def __post_init__(self) -> None:
         check_uuid(self, "message_id")
         check_seconds(self, "sent_at")
+        check_flag(self, "history")
+
+    @classmethod
+    def of_line(cls, line: bytes, sent_at: float) -> SentInput | None:
+        """The input that a FIFO line is, written at `sent_at`; None for a line that is none, such as a control request.
+
+        Raises ValueError when the line is no JSON object.
+        """
+        said = json.loads(line)
+        if not isinstance(said, dict):
+            raise ValueError("a FIFO line is a JSON object")
+        kind, message_id = said.get("type"), said.get("uuid")
+        if kind not in ("user", "assistant") or not is_uuid(message_id):
+            return None
+        return cls(message_id=message_id, sent_at=sent_at, history=kind == "assistant" or said.get("shouldQuery") is False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
