@@ -93,6 +93,11 @@ ALTER TABLE outbox ADD COLUMN retry_at REAL
 ALTER TABLE headless ADD COLUMN boot TEXT;
 ALTER TABLE headless ADD COLUMN namespace INTEGER
 """,
+    """
+ALTER TABLE inputs ADD COLUMN history INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE inputs ADD COLUMN log_offset INTEGER;
+ALTER TABLE headless ADD COLUMN jammed_by TEXT
+""",
 )
 """The scripts that lead from each schema version to the next; the last version is their number."""
 

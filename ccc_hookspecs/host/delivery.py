@@ -6,6 +6,7 @@ One at a time, because Claude Code (2.1.119 and later) takes inputs that wait in
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Collection
 from typing import Final
 
@@ -33,8 +34,11 @@ log = logging.getLogger(__name__)
 _STRANGER: Final = "a process that this host did not start drives the session"
 _TWO_WRITERS: Final = "two processes will write the session, and each will leave out the turns of the other"
 _TAKEN_OVER: Final = "the open terminal will not know of this turn, and its own next turn will leave it out"
-_JAMMED: Final = "the process holds half of an earlier message, which a host that was killed could not finish"
+_JAMMED: Final = "the process holds half of an earlier line, which was not finished"
 _IN_A_TURN: Final = "a turn is under way, and this release of Claude Code keeps no record of such a text in the middle of one"
+_FED_SECONDS: Final = 30.0
+"""How long the result of an input that is no message is waited for; one that the process knew already has none."""
+
 _UNSEEN: Final = (
     "the log of the process is gone, and nothing else would tell that it took a slash command or a text in the middle of a turn"
 )
@@ -103,13 +107,8 @@ class Delivery:
     # --- into a headless
 
     def _inject(self, session: Session, message: Message, head: Head) -> bool:
-        if head.jammed:
-            return self._unfit(message, head, _JAMMED, "half a message in its FIFO")
-        if self._leaves_no_trace(message, head):
-            if not head.log.exists():
-                return self._unfit(message, head, _UNSEEN, "its log is gone")
-            if self._turn_under_way(head):
-                return self._behind_the_turn(message, head)
+        if (waits := self._waits_for(message, head)) is not None:
+            return waits
         if not in_sight(head):
             return self._inject_unjudged(message, head)
         decision = self._ask(message, head)
@@ -119,7 +118,20 @@ class Delivery:
             return self._holding.hold(message, decision, own=False)
         if decision.catch_up is not None:
             message = self._store.outbox.keep_catch_up(message, decision.catch_up, decision.catch_up_turns)
-        return self._write(message, head)
+        # A plugin may have given it history meanwhile.
+        waits = self._waits_for(message, self._store.heads.get(head.id) or head)
+        return self._write(message, head) if waits is None else waits
+
+    def _waits_for(self, message: Message, head: Head) -> bool | None:
+        """What became of a message that this head can or should not take now; None when it may be written."""
+        if head.jammed:
+            return self._unfit(message, head, _JAMMED, "half a line in its FIFO")
+        if self._leaves_no_trace(message, head):
+            if not head.log.exists():
+                return self._unfit(message, head, _UNSEEN, "its log is gone")
+            if self._turn_under_way(head):
+                return self._behind_the_turn(message, head)
+        return None
 
     def _inject_unjudged(self, message: Message, head: Head) -> bool:
         """The head is of another pid namespace, as of a container on the same state directory: no plugin could look at its process."""
@@ -136,8 +148,9 @@ class Delivery:
         return command or not is_from(head.release, KEEPS_MID_TURN)
 
     def _turn_under_way(self, head: Head) -> bool:
-        last = self._store.outbox.last_taken(head.id)
-        return turn_under_way(head.log, None if last is None else last.log_offset)
+        last, fed = self._store.outbox.last_taken(head.id), self._store.heads.fed_at(head.id, time.time() - _FED_SECONDS)
+        given = [offset for offset in (None if last is None else last.log_offset, fed) if offset is not None]
+        return turn_under_way(head.log, max(given, default=None))
 
     def _behind_the_turn(self, message: Message, head: Head) -> bool:
         """It waits for the end of a turn in which it would leave no trace; a person may end the process with that turn."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -52,10 +53,35 @@ class Heads:
             done = db.execute("UPDATE headless SET ended_at = ? WHERE id = ? AND ended_at IS NULL", (time.time(), head_id))
             return done.rowcount > 0
 
-    def jam(self, head_id: int, jammed: bool) -> None:
-        """Note that half a message may be in its FIFO, or that none is."""
+    def jam(self, head_id: int, jammed: bool, line_id: str | None = None) -> None:
+        """Note that half a line may be in its FIFO, that of this id, or that none is."""
         with self._database.writing() as db:
-            db.execute("UPDATE headless SET jammed = ? WHERE id = ?", (jammed, head_id))
+            db.execute("UPDATE headless SET jammed = ?, jammed_by = ? WHERE id = ?", (jammed, line_id, head_id))
+
+    def give(self, head_id: int, given: SentInput, log_offset: int | None) -> bool:
+        """Note an input that is no message and is about to be written to this head; False when it was noted before.
+
+        `log_offset`: where the head's log ends, when a result will stand behind that.
+        """
+        values = (head_id, given.message_id, given.sent_at, given.history, log_offset)
+        with self._database.writing() as db:
+            done = db.execute(
+                "INSERT OR IGNORE INTO inputs (head_id, message_id, sent_at, history, log_offset) VALUES (?, ?, ?, ?, ?)", values
+            )
+            return done.rowcount > 0
+
+    def take_back(self, head_id: int, message_id: str) -> None:
+        """Nothing of this input reached the head."""
+        with self._database.writing() as db:
+            db.execute("DELETE FROM inputs WHERE head_id = ? AND message_id = ?", (head_id, message_id))
+
+    def fed_at(self, head_id: int, since: float) -> int | None:
+        """Where the head's log ended when it was given the last input that is no message and has a result; None when there is none since
+        then.
+        """
+        with self._database.reading() as db:
+            row = db.execute("SELECT max(log_offset) AS last FROM inputs WHERE head_id = ? AND sent_at >= ?", (head_id, since)).fetchone()
+        return None if row["last"] is None else int(row["last"])
 
     def says_release(self, head_id: int, release: str) -> None:
         """Note which release of Claude Code it is."""
@@ -90,20 +116,17 @@ class Heads:
     def headless(self, head: Head) -> Headless:
         """The value that plugins get. Raises ValueError while the spawn is under way."""
         with self._database.reading() as db:
-            rows = db.execute("SELECT message_id, sent_at FROM inputs WHERE head_id = ? ORDER BY id", (head.id,))
-            return head.headless(tuple(SentInput(message_id=row["message_id"], sent_at=row["sent_at"]) for row in rows))
+            rows = db.execute("SELECT * FROM inputs WHERE head_id = ? ORDER BY id", (head.id,))
+            return head.headless(tuple(_input(row) for row in rows))
 
     def all_headless(self, wanted: Callable[[Head], bool]) -> tuple[Headless, ...]:
         """As `headless`, of every live head whose process was started and that is `wanted`, with two queries in all."""
         sent: dict[int, list[SentInput]] = defaultdict(list)
         with self._database.reading() as db:
             heads = [Head.of(row) for row in db.execute("SELECT * FROM headless WHERE ended_at IS NULL AND pid IS NOT NULL")]
-            rows = db.execute(
-                "SELECT head_id, message_id, sent_at FROM inputs"
-                " WHERE head_id IN (SELECT id FROM headless WHERE ended_at IS NULL) ORDER BY id"
-            )
+            rows = db.execute("SELECT * FROM inputs WHERE head_id IN (SELECT id FROM headless WHERE ended_at IS NULL) ORDER BY id")
             for row in rows:
-                sent[row["head_id"]].append(SentInput(message_id=row["message_id"], sent_at=row["sent_at"]))
+                sent[row["head_id"]].append(_input(row))
         return tuple(head.headless(tuple(sent[head.id])) for head in heads if wanted(head))
 
     def files(self) -> tuple[frozenset[str], frozenset[str]]:
@@ -123,3 +146,7 @@ class Heads:
             heads = tuple(Head.of(row) for row in done.fetchall())
             db.executemany("DELETE FROM inputs WHERE head_id = ?", [(head.id,) for head in heads])
             return heads
+
+
+def _input(row: sqlite3.Row) -> SentInput:
+    return SentInput(message_id=row["message_id"], sent_at=row["sent_at"], history=bool(row["history"]))

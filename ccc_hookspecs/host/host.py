@@ -15,7 +15,7 @@ from typing import Final
 from ccc_hookspecs.checks import is_uuid
 from ccc_hookspecs.claude.jsonl import JsonlFollower, parse
 from ccc_hookspecs.claude.paths import find_transcript
-from ccc_hookspecs.errors import SessionLockTimeout
+from ccc_hookspecs.errors import CccError, NotWritten, SessionLockTimeout
 from ccc_hookspecs.host import programs
 from ccc_hookspecs.host.agents import Agents
 from ccc_hookspecs.host.delivery import Delivery
@@ -26,6 +26,7 @@ from ccc_hookspecs.host.records import Message, Session
 from ccc_hookspecs.host.sight import in_sight, presence_of
 from ccc_hookspecs.host.spawn import environment, files_of, transcript_of
 from ccc_hookspecs.host.store import Store, default_state_dir
+from ccc_hookspecs.host.writing import Writer
 from ccc_hookspecs.manager import PluginManager
 from ccc_hookspecs.values import Headless, TerminalLaunch, Tick
 
@@ -59,6 +60,7 @@ class EmbeddedHost:
         self._forgot = -FORGET_SECONDS
         self._claude = programs.chosen(claude)
         self.agents = Agents(self.store, self.checkpoint, claude=self._claude)
+        self._writer = Writer(self.store, self.checkpoint)
         self._delivery = Delivery(self, self.store, self.agents, self.manager, self.checkpoint)
 
     def checkpoint(self, name: str) -> None:
@@ -83,6 +85,22 @@ class EmbeddedHost:
     def session_lock(self, session_id: str, timeout: float) -> AbstractContextManager[None]:
         """The session's lock, across processes, reentrant within a thread. Raises `SessionLockTimeout` on entry."""
         return self.store.locks.hold(session_id, timeout)
+
+    def write(self, headless: Headless, line: bytes) -> None:
+        """Write a line that is no message of the outbox, such as history, into a headless's FIFO, with the session's lock held.
+
+        It goes in as a message does: a host that is killed in the middle leaves the process marked as one that takes nothing more.
+        Raises `NotWritten`, also for a line that Claude Code would end at.
+        """
+        head = self.agents.known(headless.session_id)
+        if head is None or not in_sight(head) or (head.pid, head.start_time) != (headless.pid, headless.start_time):
+            raise NotWritten(headless.session_id, f"process {headless.pid} is not the session's headless")
+        if head.jammed:
+            raise NotWritten(headless.session_id, f"process {headless.pid} holds half of an earlier line")
+        try:
+            self._writer.feed(line, head)
+        except (CccError, OSError, ValueError) as error:
+            raise NotWritten(headless.session_id, str(error)) from error
 
     def released(self, headless: Headless) -> None:
         """A plugin ended this process: its FIFO and row go. Harmless when repeated."""

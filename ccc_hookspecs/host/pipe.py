@@ -19,6 +19,7 @@ from typing import Final
 
 from ccc_hookspecs.claude.text import well_formed
 from ccc_hookspecs.errors import CccError
+from ccc_hookspecs.values import SentInput
 
 _SET_SIZE: Final = getattr(fcntl, "F_SETPIPE_SZ", None)
 _GET_SIZE: Final = getattr(fcntl, "F_GETPIPE_SZ", None)
@@ -40,7 +41,7 @@ class HalfWritten(CccError):
     """A part of the line is in the pipe, and the process does not read it. Attribute: `written`, in bytes."""
 
     def __init__(self, written: int) -> None:
-        super().__init__(f"the process stopped reading after {written} bytes of a message")
+        super().__init__(f"the process stopped reading after {written} bytes of a line")
         self.written = written
 
 
@@ -55,6 +56,16 @@ def user_line(message_id: str, text: str, catch_up: str | None = None, *, one_bl
     blocks = [{"type": "text", "text": part} for part in (["\n\n".join(parts)] if one_block else parts)]
     line = {"type": "user", "uuid": message_id, "message": {"role": "user", "content": blocks}}
     return json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def input_of(line: bytes) -> SentInput | None:
+    """The input that a line is which is about to be written; None for one that is none, such as a control request.
+
+    Raises ValueError when it is not one line of a JSON object with its line break.
+    """
+    if not line.endswith(b"\n") or line.count(b"\n") > 1:
+        raise ValueError("a FIFO line ends in its only line break")
+    return SentInput.of_line(line, time.time())
 
 
 class Pipe:

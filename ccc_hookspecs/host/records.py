@@ -53,9 +53,9 @@ class Session:
 class Head:
     """A headless as the host spawned it. `pid` is None while the spawn is under way, `ended_at` None while it is believed alive.
 
-    `mark`: a text that stands in the environment of this process and of no other. `jammed`: half a message may be in its FIFO, so
-    that it can take no other. `release`: of Claude Code, once it said so. `boot`, `namespace`: the boot of the machine and the pid
-    namespace that the pid is of, None where the system tells none.
+    `mark`: a text that stands in the environment of this process and of no other. `jammed`: half a line may be in its FIFO, so
+    that it can take no other; `jammed_by`: the id of that line's input, None when it is not known. `release`: of Claude Code, once it
+    said so. `boot`, `namespace`: the boot of the machine and the pid namespace that the pid is of, None where the system tells none.
     """
 
     id: int
@@ -71,6 +71,7 @@ class Head:
     resumed: bool
     mark: str
     jammed: bool = False
+    jammed_by: str | None = None
     release: str | None = None
     boot: str | None = None
     namespace: int | None = None

@@ -78,7 +78,7 @@ class Settling:
         if proof is None:
             return None
         self._watches.pop(message.session_id, None)
-        if (head := self._head(message)) is not None and head.jammed:
+        if (head := self._head(message)) is not None and head.jammed and head.jammed_by in (None, message.message_id):
             # All of it arrived, though a host that was killed could not note that.
             self._store.heads.jam(head.id, False)
         self._store.journal.note("delivered", message.session_id, message_id=message.message_id, proof=proof)

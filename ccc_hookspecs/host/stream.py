@@ -15,7 +15,7 @@ QUIET_SECONDS: Final = 1.0
 def turn_under_way(log: Path, given: int | None = None) -> bool:
     """Whether the last turn in a log has no result yet. A process that never began one has none.
 
-    `given`: where the log ended when the process was given the last text that it took: its turn is over with a result behind that.
+    `given`: where the log ended when the process was given the last text that it took, or history: that is over with a result behind it.
     """
     for line in lines_backward(log):
         for record in parse(line):
@@ -49,7 +49,8 @@ class Answer:
         """What came in since the last call: texts of the answer, and lines such as `[Bash]` for tools.
 
         `delivered`: the message was proven delivered before this call. Releases that do not name the message in their results
-        (before 2.1.216) end its turn with the first result after that, or with one that was there already and stays the last event.
+        (before 2.1.216) end its turn with the first result after that, or with one that was there already and stays the last event; so
+        does one that says nothing, since history that lay before the message in the process is acknowledged by such a one.
         """
         news: list[str] = []
         if self._log.poll() in ("grown", "replaced"):
@@ -68,7 +69,7 @@ class Answer:
             self.done |= event.get("state") == "completed"
         elif kind == "result":
             self._result = event
-            if ours or (delivered and not self._named):
+            if ours or (delivered and not self._named and not _may_acknowledge(event)):
                 self._end(event)
         elif kind == "assistant":
             self._result = None
@@ -95,3 +96,8 @@ class Answer:
         texts = [block["text"] for block in blocks if isinstance(block.get("text"), str)]
         self.parts += texts
         return texts + [f"[{block['name']}]" for block in blocks if block.get("type") == "tool_use" and isinstance(block.get("name"), str)]
+
+
+def _may_acknowledge(result: dict[str, Any]) -> bool:
+    """Whether a result may be that of history; some slash commands end with such a one too (2.1.119 to 2.1.332)."""
+    return result.get("result") == "" and "terminal_reason" not in result

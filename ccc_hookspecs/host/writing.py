@@ -1,4 +1,4 @@
-"""One message into the FIFO of a headless, recorded before its first byte is there and after its last."""
+"""One line into the FIFO of a headless, recorded before its first byte is there and after its last."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from ccc_hookspecs.errors import CccError
 from ccc_hookspecs.host.errors import HostError
-from ccc_hookspecs.host.pipe import HalfWritten, NoReader, Pipe, PipeFull, user_line
+from ccc_hookspecs.host.pipe import HalfWritten, NoReader, Pipe, PipeFull, input_of, user_line
 from ccc_hookspecs.host.records import Head, Message
 from ccc_hookspecs.host.releases import KEEPS_BLOCKS, is_before, last_writer
 from ccc_hookspecs.host.settling import session_transcript_size, size_of
@@ -18,9 +18,12 @@ from ccc_hookspecs.host.store import Store
 _OWN_WANT: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 """What this process lacks when it cannot open a FIFO, and not the one that reads it."""
 
+_NO_INPUT: Final = "no input"
+"""What stands for the id of a line that has none."""
+
 
 class Refused(CccError):
-    """The process took nothing of the message. The message says why."""
+    """The process took nothing of the line. The message says why."""
 
 
 class Writer:
@@ -31,34 +34,65 @@ class Writer:
         self._checkpoint = checkpoint
 
     def write(self, message: Message, head: Head) -> bool:
-        """Write it; False when only a part went in. Raises `Refused`, and `HostError` when this process could not even try."""
+        """Write a message; False when only a part went in. Raises `Refused`, and `HostError` when this process could not even try."""
         line = user_line(message.message_id, message.text, message.catch_up, one_block=self._takes_blocks_apart(message))
-        pipe = _open(head)
-        try:
-            return self._put(message, head, pipe, line)
-        except (NoReader, PipeFull) as error:
-            raise Refused(str(error)) from error
-        except HalfWritten as error:
-            self._store.journal.note("jammed", message.session_id, pid=head.pid, written=error.written)
-            return False
-        finally:
-            pipe.close()
-
-    def _put(self, message: Message, head: Head, pipe: Pipe, line: bytes) -> bool:
-        one_piece = pipe.make_room(len(line))
         session = self._store.sessions.get(message.session_id)
-        self._checkpoint("intend")
-        message = self._store.outbox.intend(message, head, log_offset=size_of(head.log), transcript_offset=session_transcript_size(session))
-        if not one_piece:
-            self._store.heads.jam(head.id, True)
-        self._checkpoint("write")
-        pipe.write(line)
-        self._checkpoint("wrote")
-        if not one_piece:
-            self._store.heads.jam(head.id, False)
+
+        def intend() -> None:
+            offsets = {"log_offset": size_of(head.log), "transcript_offset": session_transcript_size(session)}
+            self._store.outbox.intend(message, head, **offsets)
+
+        try:
+            self._put(head, line, message.message_id, intend)
+        except HalfWritten:
+            return False
         self._store.outbox.wrote(message)
         self._checkpoint("written")
         return True
+
+    def feed(self, line: bytes, head: Head) -> None:
+        """Write a line that is no message. It is one of the head's inputs from before its first byte is there, unless it is no input.
+
+        Raises ValueError for a line that Claude Code would end at, `Refused`, `HalfWritten` and `HostError` as `write` does.
+        """
+        given = input_of(line)
+        noted = False
+
+        def note() -> None:
+            nonlocal noted
+            if given is not None:
+                # Only what a person would have said is acknowledged, by a result.
+                offset = size_of(head.log) if b'"shouldQuery"' in line else None
+                noted = self._store.heads.give(head.id, given, offset)
+
+        try:
+            self._put(head, line, _NO_INPUT if given is None else given.message_id, note)
+        except Refused:
+            if noted and given is not None:
+                self._store.heads.take_back(head.id, given.message_id)
+            raise
+
+    def _put(self, head: Head, line: bytes, line_id: str, note: Callable[[], None]) -> None:
+        """Write the whole line; `note` is called before its first byte is there."""
+        pipe = _open(head)
+        try:
+            one_piece = pipe.make_room(len(line))
+            self._checkpoint("intend")
+            note()
+            if not one_piece:
+                self._store.heads.jam(head.id, True, line_id)
+            self._checkpoint("write")
+            pipe.write(line)
+            self._checkpoint("wrote")
+            if not one_piece:
+                self._store.heads.jam(head.id, False)
+        except (NoReader, PipeFull) as error:
+            raise Refused(str(error)) from error
+        except HalfWritten as error:
+            self._store.journal.note("jammed", head.session_id, pid=head.pid, written=error.written)
+            raise
+        finally:
+            pipe.close()
 
     def _takes_blocks_apart(self, message: Message) -> bool:
         """Whether the session's release would take two blocks apart. A slash command is only one in a block of its own."""

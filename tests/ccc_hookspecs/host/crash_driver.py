@@ -1,11 +1,12 @@
 """A host that sends texts to a session and kills itself with SIGKILL at a step: `crash_driver.py STATE SESSION STEP TEXT...`.
 
 STEP counts the checkpoints from 1; 0 never dies. A text that begins with `stale` finds its headless stale: it is ended, and a fresh one
-is asked for.
+is asked for. Before one that begins with `fed` the headless is given `HISTORY`.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -32,6 +33,25 @@ class Stale:
         return Respawn(reason="stale", catch_up="what was said elsewhere")
 
 
+HISTORY = "3d3f6d6c-6f57-4c53-8a55-6d0b38f1c0a1"
+
+
+def history(text: str, message_id: str = HISTORY, **fields: object) -> bytes:
+    """The line that tells a headless what a person said elsewhere."""
+    message = {"role": "user", "content": [{"type": "text", "text": text}]}
+    line = {"type": "user", "uuid": message_id, "parent_tool_use_id": None, "shouldQuery": False, "message": message}
+    return json.dumps({**line, **fields}).encode() + b"\n"
+
+
+class Feeding:
+    """Gives the headless of a `fed` text what was said elsewhere."""
+
+    @hookimpl
+    def pre_inject(self, ccc: Host, injection: Injection) -> None:
+        if injection.text.startswith("fed"):
+            ccc.write(injection.headless, history("from elsewhere"))
+
+
 class Dying(EmbeddedHost):
     """Dies at its `step`th checkpoint."""
 
@@ -48,6 +68,7 @@ def main() -> None:
     state, session_id, step, *texts = sys.argv[1:]
     manager = PluginManager()
     manager.register(Stale(), "test.stale")
+    manager.register(Feeding(), "test.feeding")
     host = Dying(Path(state), manager=manager)
     host.step = int(step)
     for text in texts:

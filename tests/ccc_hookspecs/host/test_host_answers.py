@@ -96,6 +96,26 @@ def test_without_names_the_first_result_after_the_delivery_ends_it(log: Log) -> 
     assert answer.done
 
 
+def test_without_names_the_result_of_history_ends_nothing(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """History that lay before the message is acknowledged by a result that says nothing; a command's own, like it, stays the last event."""
+    init = {"type": "system", "subtype": "init"}
+    nothing = {"type": "result", "subtype": "success", "result": ""}
+    answer = Answer(MINE, log.path, 0)
+    log.prints(init, nothing)
+    answer.poll(delivered=True)
+    assert not answer.done
+    log.prints(init, said("mine"), {"type": "result", "subtype": "success", "result": "mine", "terminal_reason": "completed"})
+    assert answer.poll(delivered=True) == ["mine"]
+    assert answer.done
+    command = Answer(MINE, log.path, log.path.stat().st_size)
+    log.prints(init, nothing)
+    command.poll(delivered=True)
+    assert not command.done
+    monkeypatch.setattr(stream, "QUIET_SECONDS", 0.0)
+    command.poll(delivered=True)
+    assert command.done
+
+
 def test_a_record_that_came_later_than_the_result_still_ends_it(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     """On releases that write the transcript late, the result is there before the delivery is proven; then nothing more comes."""
     monkeypatch.setattr(stream, "QUIET_SECONDS", 0.0)

@@ -16,7 +16,7 @@ from ccc_hookspecs.host.host import EmbeddedHost
 from ccc_hookspecs.host.records import Session
 from ccc_hookspecs.testing.harness import wait_until
 from ccc_hookspecs.testing.simulator import NEWEST
-from tests.ccc_hookspecs.host.crash_driver import Stale
+from tests.ccc_hookspecs.host.crash_driver import HISTORY, Feeding, Stale
 from tests.ccc_hookspecs.host.world import World
 
 DRIVER = str(Path(__file__).with_name("crash_driver.py"))
@@ -37,6 +37,8 @@ STEPS = (
     "written",
 )
 """The checkpoints that one text to a live headless, and one that has it replaced, pass."""
+FEEDING = ("ask", "intend", "write", "wrote", *STEPS[1:5])
+"""Those of a text that has history written before it."""
 
 
 def drive(world: World, session: Session, step: int, *texts: str) -> subprocess.Popen[bytes]:
@@ -91,10 +93,26 @@ def test_the_steps_are_these(world: World) -> None:
             passed.append(name)
 
     session = world.session(world.host(), "first")
-    host = world.host(Stale(), kind=Noting)
-    for text in ("second", "stale third"):
+    host = world.host(Stale(), Feeding(), kind=Noting)
+    for text in ("second", "stale third", "fed fourth"):
         world.until(host, host.send(session.session_id, text))
-    assert tuple(passed) == STEPS
+    assert tuple(passed) == STEPS + FEEDING
+
+
+@pytest.mark.case("C75", "C78")
+@pytest.mark.parametrize("step", range(1, len(FEEDING) + 1), ids=[f"{n}-{name}" for n, name in enumerate(FEEDING, 1)])
+def test_killed_at_a_step_with_history(world: World, step: int) -> None:
+    """Whatever the step, the text is there once, the history at most once, and as an input as soon as it may be there."""
+    host = world.host()
+    session = world.session(host, "first")
+    pid = world.headless(host, session).pid
+    assert drive(world, session, step, "fed second").wait(60) == -signal.SIGKILL
+    recover(world, host, session)
+    prompts, head = world.prompts(session), world.headless(host, session)
+    assert [prompt for prompt in prompts if prompt != HISTORY] == kept(host)
+    noted = [one.message_id for one in head.sent or () if one.history]
+    assert prompts.count(HISTORY) <= len(noted) == (step > 2)
+    assert (head.pid, prompts.count(HISTORY)) == (pid, step > 3)
 
 
 def _grew(host: EmbeddedHost, before: list[str]) -> bool:

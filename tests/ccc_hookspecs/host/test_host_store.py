@@ -16,7 +16,7 @@ from ccc_hookspecs.host.database import FILE_NAME, MIGRATIONS
 from ccc_hookspecs.host.errors import StateError, UnknownMessage, UnknownSession
 from ccc_hookspecs.host.records import Session
 from ccc_hookspecs.host.store import Store, default_state_dir
-from ccc_hookspecs.values import Hold
+from ccc_hookspecs.values import Hold, SentInput
 
 SESSION = "72350742-dff3-4ee0-a645-6602d6d2b86e"
 OTHER = "72ff0742-dff3-4ee0-a645-6602d6d2b86e"
@@ -173,10 +173,13 @@ def test_an_older_schema_is_brought_up_to_date(tmp_path: Path) -> None:
         head = (SESSION, 1, 1.0, "fifo", "log", "/", 0, 0, 0, "mark")
         columns = "session_id, pid, start_time, fifo, log, cwd, spawned_at, transcript_size, resumed, mark"
         db.execute(f"INSERT INTO headless ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", head)
+        db.execute("INSERT INTO inputs (head_id, message_id, sent_at) VALUES (1, ?, 2.0)", (OTHER,))
     db.close()
     store = Store(tmp_path)
     (message,), (live,) = store.outbox.open(), store.heads.all_live()
     assert (message.text, message.hold, message.own_hold, live.mark) == ("kept", Hold(reason="busy"), False, "mark")
+    live = replace(live, fifo=tmp_path / "fifo", log=tmp_path / "log")
+    assert store.heads.headless(live).sent == (SentInput(message_id=OTHER, sent_at=2.0),)
 
 
 def test_a_message_is_never_shown_by_its_repr(store: Store) -> None:
