@@ -12,9 +12,11 @@ from types import ModuleType
 import filelock
 
 from ccc_hookspecs.checks import is_uuid
-from ccc_hookspecs.errors import SessionLockTimeout
+from ccc_hookspecs.errors import NotWritten, SessionLockTimeout
+from ccc_hookspecs.host.pipe import input_of
 from ccc_hookspecs.integrations.command_center.attempts import Entry
 from ccc_hookspecs.integrations.command_center.debts import Debt, Debts
+from ccc_hookspecs.integrations.command_center.feeding import Feeder, Unwritten
 from ccc_hookspecs.integrations.command_center.given import stands_in
 from ccc_hookspecs.integrations.command_center.patches import Function
 from ccc_hookspecs.integrations.command_center.records import SpawnRecord, SpawnRecords
@@ -34,6 +36,7 @@ class CommandCenterHost:
     def __init__(self, server: ModuleType) -> None:
         self._server = server
         self._retire: Function = server._retire_unresponsive_spawn_entry
+        self._feeder = Feeder(server)
         self.state_dir: Path = server.COMMAND_CENTER_STATE_DIR / "plugins"
         self._locks = self.state_dir / "locks"
         self._locks.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -72,6 +75,23 @@ class CommandCenterHost:
             yield
         finally:
             lock.release()
+
+    def write(self, headless: Headless, line: bytes) -> None:
+        """CCC writes it as it writes texts, without a question to the plugins. Raises `NotWritten`, also for a line that Claude Code
+        would end at.
+        """
+        entry = self.entry(headless.pid)
+        found = self.headless(entry) if entry is not None and self.alive(entry) else None
+        same = found is not None and (found.session_id, found.start_time) == (headless.session_id, headless.start_time)
+        if entry is None or not same or headless.start_time is None:
+            raise NotWritten(headless.session_id, f"process {headless.pid} is not the session's headless")
+        try:
+            given = input_of(line)
+            self._feeder.prepare(entry, line)
+            with self.records.sending(headless.pid, given):
+                self._feeder.write(entry, line)
+        except (Unwritten, OSError, ValueError) as error:
+            raise NotWritten(headless.session_id, str(error)) from error
 
     def released(self, headless: Headless) -> None:
         """CCC drops the process as it drops one that it ended itself, and says so where it says that; the session is owed a successor."""

@@ -9,7 +9,7 @@ from ccc_hookspecs.checks import is_uuid
 from ccc_hookspecs.claude.text import well_formed
 
 LARGE_LINE_SECONDS: Final = 30.0
-"""How long a line with a catch-up may take: it can be larger than the pipe, and half a line must not stay in it."""
+"""How long a long line may take, such as one with a catch-up: it can be larger than the pipe, and half a line must not stay in it."""
 
 
 def parsed(raw: bytes) -> tuple[str | None, str]:

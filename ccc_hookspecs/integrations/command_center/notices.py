@@ -7,8 +7,9 @@ from typing import Any
 
 from ccc_hookspecs.integrations.command_center.adapter import CommandCenterHost
 from ccc_hookspecs.integrations.command_center.holds import Holds
-from ccc_hookspecs.outcomes import Deferral, Kept, PluginFailure, Proposal, Retirement, RetirementFailure
+from ccc_hookspecs.outcomes import Deferral, Healed, Kept, PluginFailure, Proposal, Retirement, RetirementFailure
 from ccc_hookspecs.signals import (
+    headless_healed,
     headless_kept,
     headless_retired,
     plugin_failed,
@@ -29,6 +30,7 @@ class Notices:
         self._receivers = (
             (retirement_proposed, self._proposed),
             (headless_retired, self._retired),
+            (headless_healed, self._healed),
             (retirement_deferred, self._deferred),
             (headless_kept, self._kept),
             (retirement_failed, self._failed),
@@ -53,6 +55,14 @@ class Notices:
         self._host.reasons.pop(event.headless.pid, None)
         self._holds.undefer(event.headless.pid)
 
+    def _healed(self, mechanism: str, event: Healed) -> None:
+        if self._mine(event.headless):
+            self._host.reasons.pop(event.headless.pid, None)
+            # It knows the turns for which it should go.
+            self._holds.undefer(event.headless.pid, mechanism)
+            given = f"turns: {len(event.turns)}, records: {event.records}"
+            self._log("HEALED", mechanism, event.headless, f"{event.reason}; {given}; in {event.seconds:.1f} s")
+
     def _deferred(self, mechanism: str, event: Deferral) -> None:
         if self._mine(event.headless):
             self._host.reasons.pop(event.headless.pid, None)
@@ -63,8 +73,8 @@ class Notices:
         if self._mine(event.headless):
             self._host.reasons.pop(event.headless.pid, None)
             self._holds.undefer(event.headless.pid, mechanism)
-            if event.would_retire:
-                self._log("WOULD", mechanism, event.headless, event.reason)
+            if event.would_retire or event.would_heal:
+                self._log("WOULD", mechanism, event.headless, f"heal: {event.reason}" if event.would_heal else event.reason)
 
     def _failed(self, mechanism: str, event: RetirementFailure) -> None:
         if self._mine(event.headless):

@@ -2,7 +2,8 @@
 
 CCC keeps only the inputs that were not acknowledged yet, and recognises a process after its own restart by the program's
 name. So the process that owns a spawn writes one file for it: a first line with what was so at the spawn, then a line
-for each input. The file is only appended to, and its name holds the process's identity.
+for each input, and one more for an input that was noted and then not written. The file is only appended to, and its name
+holds the process's identity.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -72,7 +74,23 @@ class SpawnRecords:
         """Note an input that was written to this process. Does nothing for a process that was never noted."""
         record = self.get(pid)
         if record is not None:
-            self._append(record, {"message_id": sent.message_id, "sent_at": sent.sent_at})
+            line: dict[str, object] = {"message_id": sent.message_id, "sent_at": sent.sent_at}
+            self._append(record, line | ({"history": True} if sent.history else {}))
+
+    @contextmanager
+    def sending(self, pid: int, given: SentInput | None) -> Iterator[None]:
+        """Note an input, if there is one, that is about to be written; an exception says that not all of it was, and it is none."""
+        record = self.get(pid)
+        if record is None or given is None or given.message_id in {one.message_id for one in record.sent}:
+            yield
+            return
+        self.sent(pid, given)
+        try:
+            yield
+        except BaseException:
+            if (record := self.get(pid)) is not None:
+                self._append(record, {"message_id": given.message_id, "unsent": True})
+            raise
 
     def get(self, pid: int) -> SpawnRecord | None:
         """The record of the process that has this pid now, also when another process of the host wrote it; None without one."""
@@ -174,18 +192,17 @@ def _read(path: Path, record: SpawnRecord) -> SpawnRecord:
 
 def _read_lines(record: SpawnRecord, content: bytes) -> SpawnRecord:
     head: dict[str, Any] = {}
-    sent: list[SentInput] = []
-    known = {one.message_id for one in record.sent}
+    sent = {one.message_id: one for one in record.sent}
     for line in _lines(content):
         message_id = str(line.get("message_id"))
-        if is_uuid(message_id):
-            # A write that fell short by its last byte was repeated.
-            if message_id not in known:
-                sent.append(SentInput(message_id=message_id, sent_at=line.get("sent_at")))
-                known.add(message_id)
-        else:
+        if not is_uuid(message_id):
             head.update({key: value for key, value in line.items() if key in _HEAD})
-    return replace(record, sent=(*record.sent, *sent), **head)
+        elif line.get("unsent") is True:
+            sent.pop(message_id, None)
+        else:
+            # A write that fell short by its last byte was repeated.
+            sent.setdefault(message_id, SentInput(message_id=message_id, sent_at=line.get("sent_at"), history=line.get("history") is True))
+    return replace(record, sent=tuple(sent.values()), **head)
 
 
 def _lines(content: bytes) -> Iterator[dict[str, Any]]:

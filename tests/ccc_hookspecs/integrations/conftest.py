@@ -152,7 +152,7 @@ class Ccc:
         found = []
         for log in sorted((self.home / "logs").glob("*.log"), key=lambda path: path.stat().st_ctime_ns):
             events = [json.loads(line) for line in log.read_text().splitlines()]
-            found += [json.loads(e["result"]) for e in events if e["type"] == "result" and e["session_id"] == session_id]
+            found += [json.loads(e["result"]) for e in events if e["type"] == "result" and e["session_id"] == session_id and e["result"]]
         return found
 
     def heard(self, session_id: str, text: str) -> list[str]:

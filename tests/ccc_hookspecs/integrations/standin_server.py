@@ -111,9 +111,23 @@ def _find_session_jsonl(session_id: str) -> Path | None:
 # --- writing
 
 
+def _write_fd_nonblocking(fd: int, line: bytes, timeout: float) -> bool:
+    end = time.monotonic() + timeout
+    while line:
+        try:
+            line = line[os.write(fd, line) :]
+        except BlockingIOError:
+            if time.monotonic() >= end:
+                return False
+            time.sleep(0.001)
+        except OSError:
+            return False
+    return True
+
+
 def _write_via_spawn_fd(target: Entry, line: bytes, timeout: float = 0.25) -> bool:
     fd = target.get("stdin_fd")
-    return fd is not None and os.write(fd, line) == len(line)
+    return fd is not None and _write_fd_nonblocking(fd, line, timeout)
 
 
 def _write_via_pipe(proc: Any, line_bytes: bytes) -> bool:

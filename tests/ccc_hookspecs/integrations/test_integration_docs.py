@@ -20,7 +20,7 @@ def test_the_guide_to_ccc_names_the_version_and_what_is_logged() -> None:
     """The release that the integration was written to, and every verb in CCC's activity log, are in the guide."""
     source = "".join(path.read_text() for path in (Path(__file__).parents[3] / "ccc_hookspecs/integrations/command_center").glob("*.py"))
     verbs = set(re.findall(r'_log(?:_activity)?\((?:"\w+", )?"([A-Z_]+)"', source))
-    assert verbs == {"ATTACH", "HOLD", "HOLD_END", "DEFER", "FAILED", "WOULD"}
+    assert verbs == {"ATTACH", "HOLD", "HOLD_END", "DEFER", "FAILED", "WOULD", "HEALED"}
     assert all(verb in COMMAND_CENTER for verb in verbs)
     assert f"CCC {READ_IN}" in COMMAND_CENTER
 
