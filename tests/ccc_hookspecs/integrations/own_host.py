@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from ccc_hookspecs import Decision, Headless, Injection, Respawn, TerminalLaunch, hookimpl
 from ccc_hookspecs.outcomes import Facts, Retirement
-from ccc_hookspecs.signals import emit, headless_kept, headless_retired, retirement_deferred, retirement_failed
+from ccc_hookspecs.signals import emit, headless_healed, headless_kept, headless_retired, retirement_deferred, retirement_failed
 from ccc_hookspecs.specs import Host
-from ccc_hookspecs.values import SentInput, Tick
+from ccc_hookspecs.values import Tick
 from tests.ccc_hookspecs.integrations.test_integration_docs import DOCS, blocks
 
 INTEGRATING = (DOCS / "integrating.md").read_text(encoding="utf-8")
@@ -49,7 +48,7 @@ class Guide:
         self.names: dict[str, Any] = {
             "state_dir": state_dir,
             "forget_handles": self.forgotten.append,
-            "write": self._write,
+            "put": self._put,
             "resume": self._resume,
             "start_terminal": lambda session_id, cwd: self.written.append((0, [f"terminal {session_id}"])),
         }
@@ -87,14 +86,13 @@ class Guide:
         rows: list[tuple[str]] = self.queue.run("SELECT text FROM texts WHERE session_id = ? ORDER BY number", session_id)
         return [text for (text,) in rows]
 
-    def _write(self, headless: Headless, message_id: str, line: bytes) -> None:
-        if "write" in self.broken:
+    def _put(self, headless: Headless, line: bytes) -> None:
+        if "put" in self.broken:
             raise BrokenPipeError("no reader")
         message = json.loads(line)
-        assert message["uuid"] == message_id
+        # It was noted before.
+        assert message["uuid"] in [one.message_id for one in self.host.rows[headless.session_id].sent]
         self.written.append((headless.pid, [block["text"] for block in message["message"]["content"]]))
-        row = self.host.rows[headless.session_id]
-        self.host.rows[headless.session_id] = replace(row, sent=(*row.sent, SentInput(message_id=message_id)))
 
     def _resume(self, session_id: str) -> Headless:
         if "resume" in self.broken:
@@ -107,5 +105,5 @@ class Guide:
         """The guide's functions hear no signals any more."""
         headless_retired.disconnect(self.names["note_who"])
         retirement_deferred.disconnect(self.names["begin_wait"])
-        for signal in (headless_kept, headless_retired, retirement_failed):
+        for signal in (headless_kept, headless_healed, headless_retired, retirement_failed):
             signal.disconnect(self.names["end_wait"])

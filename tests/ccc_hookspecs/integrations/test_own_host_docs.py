@@ -12,11 +12,21 @@ from pathlib import Path
 import pytest
 
 from ccc_hookspecs import Decision, Deliver, Hold, Injection, Respawn
-from ccc_hookspecs.errors import SessionLockTimeout
-from ccc_hookspecs.outcomes import Deferral, Kept, Respawned, Retirement, RetirementFailure
-from ccc_hookspecs.signals import emit, headless_kept, headless_respawned, headless_retired, retirement_deferred, retirement_failed
+from ccc_hookspecs.errors import NotWritten, SessionLockTimeout
+from ccc_hookspecs.outcomes import Deferral, Healed, Kept, Respawned, Retirement, RetirementFailure
+from ccc_hookspecs.signals import (
+    emit,
+    headless_healed,
+    headless_kept,
+    headless_respawned,
+    headless_retired,
+    retirement_deferred,
+    retirement_failed,
+)
 from ccc_hookspecs.specs import Host
 from tests.ccc_hookspecs.integrations.own_host import FACTS, OTHER, SESSION, Guide, respawn
+
+HISTORY = "3d3f6d6c-6f57-4c53-8a55-6d0b38f1c0a1"
 
 
 @pytest.fixture
@@ -70,7 +80,7 @@ def test_the_guide_writes_a_held_text_once(guide: Guide) -> None:
 
 
 @pytest.mark.case("C75")
-@pytest.mark.parametrize("step", ["resume", "write"])
+@pytest.mark.parametrize("step", ["resume", "put"])
 def test_the_guide_loses_no_text_when_a_step_fails(guide: Guide, step: str, caplog: pytest.LogCaptureFixture) -> None:
     """It stays in the queue with what it is owed, the plugins get their ticks, and it is written when the step succeeds."""
     guide.send("first")
@@ -132,6 +142,32 @@ def test_in_the_guide_nothing_overtakes_a_held_text(guide: Guide) -> None:
     assert guide.texts == ["first", "second"]
 
 
+def test_in_the_guide_a_plugin_tells_a_headless_what_was_said_elsewhere(guide: Guide) -> None:
+    """Before the text that it was asked about; each line is one input of its kind, and a line that did not go in is none."""
+    guide.send("first")
+    refused: list[NotWritten] = []
+
+    def feed(host: Host, injection: Injection) -> None:
+        told = guide.names["line"](HISTORY, "from elsewhere").replace(b'"uuid"', b'"shouldQuery": false, "uuid"')
+        for broken in (True, False, False):
+            guide.broken = {"put"} if broken else set()
+            try:
+                host.write(injection.headless, told)
+            except NotWritten as error:
+                refused.append(error)
+                assert host.headless_for(SESSION) == injection.headless
+
+    guide.answer = feed
+    guide.send("second")
+    assert [(error.session_id, error.reason) for error in refused] == [(SESSION, "no reader")]
+    assert guide.texts == ["first", "from elsewhere", "from elsewhere", "second"]
+    assert [one.history for one in guide.host.rows[SESSION].sent] == [False, True, False]
+    assert guide.host.rows[SESSION].sent[1].message_id == HISTORY
+    gone = replace(guide.host.rows[SESSION], start_time=1.0)
+    with pytest.raises(NotWritten, match="is gone"):
+        guide.host.write(gone, b"{}\n")
+
+
 def test_in_the_guide_a_command_keeps_its_place_at_the_front(guide: Guide) -> None:
     """What the process lacks goes before the next text that is none."""
     guide.send("first")
@@ -161,7 +197,7 @@ def test_in_the_guide_a_process_is_released_whatever_was_noted_since(guide: Guid
 def test_in_the_guide_a_process_that_takes_nothing_may_be_ended(guide: Guide) -> None:
     """A text is queued for it, and no plugin holds that: the host ends it, and the next process gets the text."""
     guide.send("first")
-    guide.broken.add("write")
+    guide.broken.add("put")
     guide.send("second")
     headless = guide.host.rows[SESSION]
     assert (guide.waiting(), guide.names["may_end"](headless)) == (["second"], True)
@@ -175,7 +211,7 @@ def test_in_the_guide_a_process_that_takes_nothing_may_be_ended(guide: Guide) ->
 def test_in_the_guide_a_process_that_ended_by_itself_has_a_successor(guide: Guide) -> None:
     """Its row and FIFO go, and the text that it did not take is written to a fresh process."""
     guide.send("first")
-    guide.broken.add("write")
+    guide.broken.add("put")
     guide.send("second")
     guide.gone.add(101)
     assert guide.host.headless_agents() == ()
@@ -227,7 +263,7 @@ def test_the_guide_announces_a_terminal(guide: Guide, tmp_path: Path) -> None:
 
 
 @pytest.mark.case("C84")
-@pytest.mark.parametrize("over", ["kept", "retired", "failed"])
+@pytest.mark.parametrize("over", ["kept", "healed", "retired", "failed"])
 def test_in_the_guide_a_deferred_process_is_not_ended(guide: Guide, over: str) -> None:
     """Until the very mechanism that waits for it says that it does no more; and not while a text is held for it."""
     guide.send("first")
@@ -239,6 +275,9 @@ def test_in_the_guide_a_deferred_process_is_not_ended(guide: Guide, over: str) -
         assert not may_end(headless)
         if over == "kept":
             emit(headless_kept, mechanism, Kept(headless=headless, mechanism=mechanism, reason="the terminal has closed"))
+        elif over == "healed":
+            healed = Healed(headless=headless, mechanism=mechanism, reason="x", facts=FACTS, turns=(), records=1, seconds=0.1)
+            emit(headless_healed, mechanism, healed)
         elif over == "failed":
             failure = RetirementFailure(headless=headless, mechanism=mechanism, reason="did not exit", rung="kill")
             emit(retirement_failed, mechanism, failure)
