@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import signal
 import subprocess
 import time
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ccc_hookspecs.host.pipe import input_of
 from ccc_hookspecs.processes import start_time
 from ccc_hookspecs.testing.home import PATIENCE, ClaudeHome, NotSeen, Record, parse_line, read_jsonl, recited, wait_until
 from ccc_hookspecs.testing.simulator.releases import Release
@@ -160,7 +162,10 @@ class SimulatedHeadless(SimulatedProcess):
         )
 
     def feed(self, *records: Record) -> None:
-        """Feed records of a transcript as history, each when the one before was taken. Raises NotSeen, also when it ends over one."""
+        """Feed records of a transcript as history, each when the one before was taken. Raises NotSeen, also when it ends over one.
+
+        They are not among `sent`: see `give`.
+        """
         for record in records:
             self.write(as_history(record))
             self.wait_idle()
@@ -171,8 +176,35 @@ class SimulatedHeadless(SimulatedProcess):
 
     def write_lines(self, *lines: str) -> None:
         """Write lines to the FIFO, be they JSON or not."""
-        self.inputs += len(lines)
-        os.write(self.writer, "".join(f"{line}\n" for line in lines).encode())
+        self._put("".join(f"{line}\n" for line in lines).encode(), len(lines))
+
+    def give(self, line: bytes) -> None:
+        """Write one line, with its line break, as a host does for a plugin: the input that it is stands in `sent` from then on.
+
+        Raises ValueError for a line that Claude Code would end at, OSError when nobody reads, and NotSeen when it is not read in time; the
+        input is none then.
+        """
+        given, before = input_of(line), list(self.sent)
+        if given is not None and given.message_id not in {one.message_id for one in before}:
+            self.sent.append(given)
+        try:
+            self._put(line, 1)
+        except (OSError, NotSeen):
+            self.sent[:] = before
+            raise
+
+    def _put(self, raw: bytes, inputs: int) -> None:
+        """Write all of it, as long as it is read."""
+        poller, end = select.poll(), time.monotonic() + PATIENCE
+        poller.register(self.writer, select.POLLOUT)
+        rest = memoryview(raw)
+        while rest:
+            try:
+                rest = rest[os.write(self.writer, rest) :]
+            except BlockingIOError:
+                if not poller.poll(max(0.0, end - time.monotonic()) * 1000):
+                    raise NotSeen(f"process {self.pid}: {len(rest)} bytes of a line were not read within {PATIENCE:g} s") from None
+        self.inputs += inputs
 
     def events(self, kind: str | None = None, subtype: str | None = None) -> list[Record]:
         """The events it printed so far, oldest first, all or those of this type and subtype."""

@@ -5,22 +5,24 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from blinker import NamedSignal
 
 from ccc_hookspecs import signals
-from ccc_hookspecs.errors import SessionLockTimeout
-from ccc_hookspecs.testing.harness import ClaudeHome, SimulatedHeadless
+from ccc_hookspecs.errors import NotWritten, SessionLockTimeout
+from ccc_hookspecs.host.pipe import input_of
+from ccc_hookspecs.testing.harness import ClaudeHome, NotSeen, SimulatedHeadless
 from ccc_hookspecs.values import Headless
 
 
 class RecordingHost:
     """Holds its headless agents in memory and writes down what plugins tell it.
 
-    `adopt` takes a simulated headless, or any other value of a headless. `releases` lists each process that was released.
+    `adopt` takes a simulated headless, or any other value of a headless. `releases` lists each process that was released, `written` each
+    line that a plugin had written, with the headless as it was before.
     """
 
     def __init__(self, home: ClaudeHome) -> None:
@@ -29,6 +31,7 @@ class RecordingHost:
         self._locks: dict[str, threading.RLock] = {}
         self._guard = threading.Lock()
         self.releases: list[Headless] = []
+        self.written: list[tuple[Headless, bytes]] = []
 
     def adopt(self, agent: SimulatedHeadless | Headless) -> Headless:
         """Register a headless under its session; returns its value. A later one of the same session replaces it."""
@@ -62,6 +65,21 @@ class RecordingHost:
         finally:
             lock.release()
 
+    def write(self, headless: Headless, line: bytes) -> None:
+        """Give the line to a simulated headless; of any other value only note the input in its `sent`. Raises `NotWritten`."""
+        found = self.headless_for(headless.session_id)
+        if found is None or (found.pid, found.start_time) != (headless.pid, headless.start_time):
+            raise NotWritten(headless.session_id, f"process {headless.pid} is not the session's headless")
+        agent = next(agent for agent in self._agents if _value(agent).pid == headless.pid)
+        try:
+            if isinstance(agent, SimulatedHeadless):
+                agent.give(line)
+            else:
+                self._agents[self._agents.index(agent)] = _with_input(agent, line)
+        except (OSError, ValueError, NotSeen) as error:
+            raise NotWritten(headless.session_id, str(error)) from error
+        self.written.append((found, line))
+
     def released(self, headless: Headless) -> None:
         """Note in `releases` that this process is gone, once for a pid, and know it no more."""
         if headless.pid not in {gone.pid for gone in self.releases}:
@@ -75,6 +93,13 @@ class RecordingHost:
 
 def _value(agent: SimulatedHeadless | Headless) -> Headless:
     return agent.headless if isinstance(agent, SimulatedHeadless) else agent
+
+
+def _with_input(headless: Headless, line: bytes) -> Headless:
+    given = input_of(line)
+    if given is None or headless.sent is None or given.message_id in {one.message_id for one in headless.sent}:
+        return headless
+    return replace(headless, sent=(*headless.sent, given))
 
 
 @dataclass(frozen=True, slots=True)

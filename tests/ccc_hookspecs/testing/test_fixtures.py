@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import re
+import signal
 import subprocess
 import sys
 import threading
+import uuid
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ccc_hookspecs import Host
-from ccc_hookspecs.errors import SessionLockTimeout
+from ccc_hookspecs.errors import NotWritten, SessionLockTimeout
 from ccc_hookspecs.outcomes import Kept, PluginFailure
 from ccc_hookspecs.signals import emit, headless_kept, headless_retired, namespace, plugin_failed
 from ccc_hookspecs.testing import fixtures
-from ccc_hookspecs.testing.harness import ClaudeHome, NotSeen, Simulator, read_jsonl, recited, simulated, wait_until
+from ccc_hookspecs.testing.harness import ClaudeHome, NotSeen, Simulator, as_history, read_jsonl, recited, simulated, wait_until
 from ccc_hookspecs.testing.recording import CapturedSignals, RecordingHost
 from ccc_hookspecs.testing.simulator import MEASURED, model, settings
-from ccc_hookspecs.values import Headless
+from ccc_hookspecs.values import Headless, SentInput
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "testing-plugins.md").read_text()
 NAMES = ("claude_home", "simulator", "recording_host", "captured_signals")
@@ -63,6 +67,92 @@ def test_a_host_knows_what_it_adopted_until_that_is_released(simulator: Simulato
     recording_host.released(found)
     assert [gone.pid for gone in recording_host.releases] == [head.pid]
     assert recording_host.headless_agents() == []
+
+
+HISTORY = "3d3f6d6c-6f57-4c53-8a55-6d0b38f1c0a1"
+
+
+def line(text: str, message_id: str = HISTORY, **fields: object) -> bytes:
+    """A line of history."""
+    record = {"type": "user", "uuid": message_id, "message": {"role": "user", "content": [{"type": "text", "text": text}]}}
+    return json.dumps(as_history(record) | fields).encode() + b"\n"
+
+
+def test_a_host_writes_what_a_plugin_gives_it(simulator: Simulator, recording_host: RecordingHost) -> None:
+    """A simulated headless takes it, however long it is; an input stands once in `sent`, a request is none."""
+    head = simulator.headless()
+    head.ask("first")
+    value = recording_host.adopt(head)
+    request = {"type": "control_request", "request_id": "1", "request": {"subtype": "initialize"}}
+    lines = [line("from elsewhere " * 100_000), line("again"), json.dumps(request).encode() + b"\n"]
+    with recording_host.session_lock(head.session_id, 0):
+        for one in lines:
+            recording_host.write(value, one)
+    head.wait_idle()
+    assert recited(head.ask("second")) == ["first", "from elsewhere " * 100_000, "second"]
+    assert [one.history for one in head.sent] == [False, True, False]
+    assert head.sent[1].message_id == HISTORY
+    assert recording_host.written[0] == (value, lines[0])
+    assert [given for _, given in recording_host.written] == lines
+    assert head.events("control_response")
+
+
+def test_a_host_writes_only_to_the_process_that_is_meant(simulator: Simulator, recording_host: RecordingHost) -> None:
+    """What is no line, or goes to another process or one that does not read, raises and is no input."""
+    head = simulator.headless()
+    value = recording_host.adopt(head)
+    for wrong in (replace(value, pid=1), replace(value, start_time=1.0), replace(value, session_id=str(uuid.uuid4()))):
+        with pytest.raises(NotWritten, match="is not the session's headless"):
+            recording_host.write(wrong, line("x"))
+    for text in (b"{}", b"{\n}\n", b"no JSON\n"):
+        with pytest.raises(NotWritten):
+            recording_host.write(value, text)
+    head.stop()
+    with pytest.raises(BrokenPipeError):
+        head.give(line("x"))
+    with pytest.raises(NotWritten, match="is not the session's headless"):
+        recording_host.write(value, line("x"))
+    assert (head.sent, recording_host.written) == ([], [])
+
+
+def test_a_process_that_does_not_read_is_not_waited_for_for_ever(
+    simulator: Simulator, recording_host: RecordingHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line is no input then."""
+    monkeypatch.setattr("ccc_hookspecs.testing.handles.PATIENCE", 0.05)
+    head = simulator.headless()
+    value = recording_host.adopt(head)
+    head.signal(signal.SIGSTOP)
+    with pytest.raises(NotWritten, match="were not read within"):
+        recording_host.write(value, line("long " * 1_000_000))
+    assert head.sent == []
+    head.kill()
+
+
+def test_a_host_notes_what_a_value_that_is_no_process_was_given(recording_host: RecordingHost) -> None:
+    """Once each, and nothing when it is not known what that was sent."""
+    for sent in ((), None):
+        value = Headless(session_id=str(uuid.uuid4()), pid=4_000_001, start_time=1.0, sent=sent)
+        recording_host.adopt(value)
+        for one in (line("x"), line("x"), line("y", str(uuid.uuid4()), shouldQuery=True)):
+            recording_host.write(value, one)
+        found = recording_host.headless_for(value.session_id)
+        assert found is not None
+        marks = None if found.sent is None else [one.history for one in found.sent]
+        assert marks == (None if sent is None else [True, False])
+        with pytest.raises(NotWritten):
+            recording_host.write(value, b"{")
+    assert len(recording_host.written) == 6
+
+
+def test_what_is_fed_past_the_host_is_not_among_what_it_sent(simulator: Simulator) -> None:
+    """A host knows what it wrote itself."""
+    head = simulator.headless()
+    message_id = head.send("first")
+    head.wait_idle()
+    head.feed(*[record | {"uuid": str(uuid.uuid4())} for record in head.records() if record["type"] == "user"])
+    assert [one.message_id for one in head.sent] == [message_id]
+    assert isinstance(head.sent[0], SentInput)
 
 
 def test_a_dead_headless_is_no_longer_listed(simulator: Simulator, recording_host: RecordingHost) -> None:
