@@ -65,7 +65,10 @@ def input_of(line: bytes) -> SentInput | None:
     """
     if not line.endswith(b"\n") or line.count(b"\n") > 1:
         raise ValueError("a FIFO line ends in its only line break")
-    return SentInput.of_line(line, time.time())
+    try:
+        return SentInput.of_line(line, time.time())
+    except RecursionError as error:
+        raise ValueError("a FIFO line is nested too deep to be read") from error
 
 
 class Pipe:

@@ -16,12 +16,14 @@ from blinker import NamedSignal
 
 from ccc_hookspecs import signals
 from ccc_hookspecs.outcomes import PluginFailure, Veto
-from ccc_hookspecs.signals import emit, headless_retired, plugin_failed, retirement_proposed
+from ccc_hookspecs.signals import emit, headless_healed, headless_retired, healing_proposed, plugin_failed, retirement_proposed
 from tests.ccc_hookspecs.samples import Unspeakable
 
 SENDER = "retire_stale.watcher"
 NAMES = {
     "retirement_proposed",
+    "healing_proposed",
+    "headless_healed",
     "headless_retired",
     "retirement_deferred",
     "headless_kept",
@@ -30,6 +32,8 @@ NAMES = {
     "headless_respawned",
     "plugin_failed",
 }
+
+proposals = pytest.mark.parametrize("proposed", [retirement_proposed, healing_proposed], ids=lambda signal: str(signal.name))
 
 
 @pytest.fixture(autouse=True)
@@ -132,18 +136,20 @@ def test_a_receiver_whose_error_cannot_be_told_stops_no_other() -> None:
     assert {event.error for _, event in failures.heard if isinstance(event, PluginFailure)} == {"Unspeakable", "SystemExit: 2"}
 
 
-def test_vetoes_come_back() -> None:
+@proposals
+def test_vetoes_come_back(proposed: NamedSignal) -> None:
     """Every `Veto` that a receiver answers is returned."""
     one, two = Log(Veto(reason="one")), Log(Veto(reason="two"))
     for receiver in (one.receive, two.receive, Log().receive):
-        retirement_proposed.connect(receiver, weak=False)
-    assert {veto.reason for veto in emit(retirement_proposed, SENDER, None)} == {"one", "two"}
+        proposed.connect(receiver, weak=False)
+    assert {veto.reason for veto in emit(proposed, SENDER, None)} == {"one", "two"}
 
 
 async def later(mechanism: str, event: object) -> Veto:
     raise AssertionError("never awaited")
 
 
+@proposals
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
@@ -156,7 +162,7 @@ async def later(mechanism: str, event: object) -> Veto:
     ],
     ids=["class", "text", "dict", "true", "false", "coroutine"],
 )
-def test_a_veto_of_the_wrong_form_keeps_the_process_and_is_reported(answer: object, told: str) -> None:
+def test_a_veto_of_the_wrong_form_keeps_the_process_and_is_reported(answer: object, told: str, proposed: NamedSignal) -> None:
     """What answers a proposal with neither None nor a `Veto` may have meant one: it counts as one, and as a failure of its receiver."""
     failures = Log()
     plugin_failed.connect(failures.receive)
@@ -164,19 +170,20 @@ def test_a_veto_of_the_wrong_form_keeps_the_process_and_is_reported(answer: obje
     def guard(mechanism: str, event: object) -> object:
         return later(mechanism, event) if answer is later else answer
 
-    with retirement_proposed.connected_to(guard):
-        (veto,) = emit(retirement_proposed, SENDER, None)
+    with proposed.connected_to(guard):
+        (veto,) = emit(proposed, SENDER, None)
     name = guard.__qualname__
     assert veto.reason == f"{name} {told}"
-    assert failures.heard == [(name, PluginFailure(plugin=name, where="retirement_proposed", error=f"TypeError: {told}"))]
+    assert failures.heard == [(name, PluginFailure(plugin=name, where=proposed.name, error=f"TypeError: {told}"))]
 
 
 def test_other_answers_to_other_signals_are_ignored() -> None:
     """A lambda that returns something is no failure of a receiver where nobody asked anything."""
     failures = Log()
     plugin_failed.connect(failures.receive)
-    with headless_retired.connected_to(lambda mechanism, event: True):
-        assert emit(headless_retired, SENDER, 1) == ()
+    for signal in (headless_retired, headless_healed):
+        with signal.connected_to(lambda mechanism, event: True):
+            assert emit(signal, SENDER, 1) == ()
     assert failures.heard == []
 
 
@@ -195,8 +202,9 @@ def test_a_receiver_that_would_have_to_be_awaited_is_a_failure(receiver: Callabl
     with headless_retired.connected_to(receiver):
         assert emit(headless_retired, SENDER, 1) == ()
     assert f"{receiver.__qualname__} of signal headless_retired failed" in caplog.text
-    with retirement_proposed.connected_to(receiver):
-        assert [veto.reason.partition(" ")[0] for veto in emit(retirement_proposed, SENDER, 1)] == [receiver.__qualname__]
+    for proposed in (retirement_proposed, healing_proposed):
+        with proposed.connected_to(receiver):
+            assert [veto.reason.partition(" ")[0] for veto in emit(proposed, SENDER, 1)] == [receiver.__qualname__]
 
 
 @pytest.mark.case("C96")

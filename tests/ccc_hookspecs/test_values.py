@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import typing
 import uuid
 from pathlib import Path
@@ -14,11 +15,12 @@ from hypothesis import strategies as st
 
 from ccc_hookspecs import outcomes, values
 from ccc_hookspecs.checks import is_uuid
-from ccc_hookspecs.errors import InvalidValueError
+from ccc_hookspecs.errors import CccError, InvalidValueError, NotWritten
 from ccc_hookspecs.outcomes import (
     Deferral,
     Facts,
     ForeignRecord,
+    Healed,
     HeldInjection,
     Kept,
     Outcome,
@@ -43,6 +45,16 @@ def headless(**changes: Any) -> Headless:
 def injection(**changes: Any) -> Injection:
     return Injection(**{"session_id": SESSION, "text": "a secret", "message_id": MESSAGE, "headless": headless(), **changes})
 
+
+HEALED: dict[str, Any] = {
+    "headless": headless(),
+    "mechanism": "m",
+    "reason": "stale",
+    "facts": FACTS,
+    "turns": (MESSAGE,),
+    "records": 3,
+    "seconds": 0.5,
+}
 
 REFUSED: list[tuple[type[Any], dict[str, Any], str]] = [
     (Headless, {"session_id": "not-a-uuid", "pid": 1, "start_time": None}, "session_id"),
@@ -71,6 +83,8 @@ REFUSED: list[tuple[type[Any], dict[str, Any], str]] = [
     (Headless, {"session_id": SESSION, "pid": 1, "start_time": None, "owned": None}, "owned"),
     (SentInput, {"message_id": "1"}, "message_id"),
     (SentInput, {"message_id": MESSAGE, "sent_at": -0.5}, "sent_at"),
+    (SentInput, {"message_id": MESSAGE, "history": 1}, "history"),
+    (SentInput, {"message_id": MESSAGE, "history": None}, "history"),
     (Injection, {"session_id": OTHER, "text": "", "message_id": MESSAGE, "headless": headless()}, "session_id"),
     (Injection, {"session_id": SESSION, "text": "", "message_id": "", "headless": headless()}, "message_id"),
     (Injection, {"session_id": SESSION, "text": b"", "message_id": MESSAGE, "headless": headless()}, "text"),
@@ -103,6 +117,17 @@ REFUSED: list[tuple[type[Any], dict[str, Any], str]] = [
     (Proposal, {"headless": headless(), "mechanism": "m", "reason": "stale", "facts": None}, "facts"),
     (Kept, {"headless": headless(), "mechanism": "", "reason": "busy"}, "mechanism"),
     (Kept, {"headless": headless(), "mechanism": "m", "reason": "busy", "would_retire": "no"}, "would_retire"),
+    (Kept, {"headless": headless(), "mechanism": "m", "reason": "busy", "would_heal": 1}, "would_heal"),
+    (Healed, HEALED | {"headless": None}, "headless"),
+    (Healed, HEALED | {"mechanism": " "}, "mechanism"),
+    (Healed, HEALED | {"reason": ""}, "reason"),
+    (Healed, HEALED | {"facts": None}, "facts"),
+    (Healed, HEALED | {"turns": [MESSAGE]}, "turns"),
+    (Healed, HEALED | {"turns": MESSAGE}, "turns"),
+    (Healed, HEALED | {"turns": (7,)}, "turns"),
+    (Healed, HEALED | {"records": -1}, "records"),
+    (Healed, HEALED | {"records": True}, "records"),
+    (Healed, HEALED | {"seconds": float("nan")}, "seconds"),
     (RetirementFailure, {"headless": headless(), "mechanism": "m", "reason": "denied", "rung": "floor"}, "rung"),
     (RetirementFailure, {"headless": headless(), "mechanism": "m", "reason": "denied", "rung": "kill", "facts": "none"}, "facts"),
     (Respawned, {"headless": headless(), "retired": None, "reason": "stale"}, "retired"),
@@ -154,6 +179,80 @@ def test_what_can_be_right_is_accepted() -> None:
     assert headless(start_time=None).start_time is None
 
 
+def test_an_outcome_says_what_was_healed_or_would_be() -> None:
+    """A healing may have given nothing but answers; to keep a process is nothing more unless it is said."""
+    assert dataclasses.replace(Healed(**HEALED), turns=(), records=0, seconds=0).turns == ()
+    kept = Kept(headless=headless(), mechanism="m", reason="shadow mode")
+    assert (kept.would_retire, kept.would_heal) == (False, False)
+    would = dataclasses.replace(kept, would_heal=True)
+    assert (would.would_retire, would.would_heal) == (False, True)
+
+
+def test_what_was_not_written_says_where_and_why() -> None:
+    """In its attributes and in its text; it is caught as any error of the hooks."""
+    error = NotWritten(SESSION, "nobody reads it")
+    assert isinstance(error, CccError)
+    assert (error.session_id, error.reason) == (SESSION, "nobody reads it")
+    assert str(error) == f"session {SESSION}: a line was not written: nobody reads it"
+
+
+def line(kind: str, **fields: Any) -> bytes:
+    """A line for a FIFO."""
+    message = {"role": kind, "content": [{"type": "text", "text": "a secret"}]}
+    return json.dumps({"type": kind, "uuid": MESSAGE, "message": message} | fields).encode() + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "history"),
+    [
+        (line("user"), False),
+        (line("user", shouldQuery=True), False),
+        (line("user", shouldQuery=None), False),
+        (line("user", shouldQuery=0), False),
+        (line("user", shouldQuery=False), True),
+        (line("assistant"), True),
+        (line("assistant", shouldQuery=True), True),
+        (line("user", uuid=MESSAGE.upper()), False),
+    ],
+)
+def test_a_line_is_the_input_that_its_id_names(text: bytes, history: bool) -> None:
+    """Only what asks for no answer is history, and whatever the process is told that it answered itself."""
+    found = SentInput.of_line(text, 2.5)
+    assert found == SentInput(message_id=json.loads(text)["uuid"], sent_at=2.5, history=history)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"type": "control_request", "request_id": "1", "uuid": "%s"}\n' % MESSAGE.encode(),
+        line("control_response"),
+        line("system"),
+        line("user", uuid=None),
+        line("user", uuid="1"),
+        line("assistant", uuid=7),
+        line("user", type=["user"]),
+        b"{}\n",
+    ],
+)
+def test_a_line_that_is_no_input_is_none(text: bytes) -> None:
+    """A request to the process, and what Claude Code gives an id of its own."""
+    assert SentInput.of_line(text, 2.5) is None
+
+
+@pytest.mark.parametrize("text", [b"", b"\n", b"{\n", b"\xff\n", b"[]\n", b'"user"\n', b"null\n", b"7\n", line("user") * 2])
+def test_a_line_that_is_no_json_object_is_refused(text: bytes) -> None:
+    """Without a word of what it says."""
+    with pytest.raises(ValueError, match="JSON object|Expecting|decode|Extra data") as error:
+        SentInput.of_line(text, 2.5)
+    assert "secret" not in str(error.value)
+
+
+def test_an_input_is_history_only_when_it_is_said() -> None:
+    """As before there was any."""
+    assert SentInput(message_id=MESSAGE).history is False
+    assert SentInput(message_id=MESSAGE, history=True) != SentInput(message_id=MESSAGE)
+
+
 def test_conversation_text_stays_out_of_repr_and_of_errors() -> None:
     """Neither an injection, an answer with a catch-up nor the error for a wrong text shows the text."""
     assert "secret" not in repr(injection())
@@ -202,7 +301,7 @@ def test_every_value_is_frozen_slotted_keyword_only_and_documented(kind: type[An
 def test_the_unions_are_closed() -> None:
     """A new decision or outcome cannot be added without this list, and the code that handles it, being looked at."""
     assert set(typing.get_args(Decision)) == {Deliver, Respawn, Hold}
-    assert set(typing.get_args(Outcome)) == {Retirement, Deferral, Kept, RetirementFailure}
+    assert set(typing.get_args(Outcome)) == {Retirement, Healed, Deferral, Kept, RetirementFailure}
 
 
 def test_only_proposals_and_outcomes_carry_a_mechanism() -> None:

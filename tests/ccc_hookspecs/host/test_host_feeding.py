@@ -172,7 +172,18 @@ def test_a_control_request_is_written_and_is_no_input(world: World) -> None:
 
 @pytest.mark.case("C74")
 @pytest.mark.parametrize(
-    "line", [b"", b"\n", b"{}", b"{\n}\n", b"[1]\n", b'{"type": "user"\n', history("\xff").replace(b"\\u00ff", b"\xff"), history("x") * 2]
+    "line",
+    [
+        b"",
+        b"\n",
+        b"{}",
+        b"{\n}\n",
+        b"[1]\n",
+        b'{"type": "user"\n',
+        b"[" * 200_000 + b"\n",
+        history("\xff").replace(b"\\u00ff", b"\xff"),
+        history("x") * 2,
+    ],
 )
 def test_a_line_that_claude_would_end_at_is_not_written(world: World, line: bytes) -> None:
     """It is no line, or no JSON object."""
