@@ -242,7 +242,7 @@ def test_a_line_that_is_no_input_is_none(text: bytes) -> None:
 @pytest.mark.parametrize("text", [b"", b"\n", b"{\n", b"\xff\n", b"[]\n", b'"user"\n', b"null\n", b"7\n", line("user") * 2])
 def test_a_line_that_is_no_json_object_is_refused(text: bytes) -> None:
     """Without a word of what it says."""
-    with pytest.raises(ValueError, match="JSON object|Expecting|decode|Extra data") as error:
+    with pytest.raises(ValueError, match=r"JSON object|Expecting|decode|Extra data") as error:
         SentInput.of_line(text, 2.5)
     assert "secret" not in str(error.value)
 
