@@ -16,6 +16,7 @@ from ccc_plugins.retire_stale.catch_up import CatchUp, catch_up
 from ccc_plugins.retire_stale.deferrals import Deferrals
 from ccc_plugins.retire_stale.evidence.branches import lost_prompts, read_tree, turns_of
 from ccc_plugins.retire_stale.evidence.checkpoints import Checkpoints
+from ccc_plugins.retire_stale.evidence.children import descendants
 from ccc_plugins.retire_stale.evidence.evidence import Evidence
 from ccc_plugins.retire_stale.evidence.observer import Judgement
 from ccc_plugins.retire_stale.holds import Holds
@@ -107,6 +108,7 @@ class Flow:
             wanted=look.objection,
             must_settle=look.must_settle,
             below=look.below,
+            descendants=look.descendants,
             left_behind=lambda: self.evidence.probe.view().left_behind(headless),
         )
         return retire(ccc, order, self.settings, self.journal, self.reporter)
@@ -199,6 +201,10 @@ class _Look:
         """See `Order.below`; one snapshot serves this and the first judgement."""
         self.view = self.view or self.evidence.probe.view()
         return self.view.claude_below(self.headless)
+
+    def descendants(self, workers: tuple[Process, ...]) -> tuple[Process, ...] | None:
+        """See `Order.descendants`."""
+        return descendants(self.evidence.probe.view().table, [pid for pid, _ in workers])
 
     def facts(self) -> Facts:
         view, self.view = self.view, None

@@ -29,9 +29,10 @@ class Order:
     `judge`: look at it afresh; called twice or three times, the later ones while the process is stopped. `settled`: whether the
     transcript holds every message that the log shows. `wanted`: None when the facts still ask for the retirement, else the reason to
     keep. `must_settle`: whether what has not settled in time is put off; else it is ended after the wait. `below`: where the host started
-    a wrapper, the processes below it that do the work and must end with it; asked once, before the first look. `left_behind`: of such a
-    one that is gone, the pid of what it ran and that lives on. None of them may signal a process; one that raises leaves the process
-    alone.
+    a wrapper, the processes below it that do the work and must end with it; asked once, before the first look. `descendants`: every
+    process below those that do the work, which are given and stand still; None when that cannot be told. `left_behind`: of a wrapper that
+    is gone, the pid of what it ran and that lives on. None of them may signal a process; one that raises leaves the process alone, but for
+    `descendants`, which are then left to themselves.
     """
 
     headless: Headless
@@ -42,6 +43,7 @@ class Order:
     wanted: Callable[[Facts], str | None]
     must_settle: Callable[[], bool] = lambda: True
     below: Callable[[], tuple[Process, ...]] = tuple
+    descendants: Callable[[tuple[Process, ...]], tuple[Process, ...] | None] = lambda workers: ()
     left_behind: Callable[[], int | None] = lambda: None
 
     def facts(self) -> Facts:
@@ -65,6 +67,10 @@ class Order:
         """What `below` says, or None."""
         unknown: tuple[Process, ...] | None = None
         return self._ask(self.below, unknown)
+
+    def descendants_of(self, workers: tuple[Process, ...]) -> tuple[Process, ...] | None:
+        """What `descendants` says, or None."""
+        return self._ask(lambda: self.descendants(workers), None)
 
     def objection_to_exit(self) -> str | None:
         """Why a session is not free although its process is gone, by what `left_behind` says; None when it is."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 
-from ccc_hookspecs.outcomes import Deferral, Facts, Kept, Outcome, Proposal, Retirement, RetirementFailure, Rung
+from ccc_hookspecs.outcomes import Deferral, Facts, Healed, Kept, Outcome, Proposal, Retirement, RetirementFailure, Rung
 from ccc_hookspecs.signals import emit, retirement_proposed
 from ccc_hookspecs.specs import Host
 from ccc_hookspecs.values import Headless
@@ -44,9 +44,12 @@ def retire(ccc: Host, order: Order, settings: Settings, journal: Journal, report
     `Kept`: with the reason; with `ALREADY_EXITED` it is gone and `released` (see `is_gone`). `RetirementFailure`: it lives
     although it was signalled, or could not be signalled.
 
-    Only the process of that pid and start time is signalled, with those that `Order.below` names, and only after the intent is in the
-    journal. It is never reaped. One that somebody else had stopped is judged like any other: idle, it is woken to exit; else it
-    stays stopped. In shadow mode nothing is signalled, `released` or recorded.
+    A process that is told to end writes into its session as it ends, and that leads every later `--resume` to its own branch. So only
+    one that is known to be fresh is told. Any other is killed while it stands still, and what it started is told to end.
+
+    Only the process of that pid and start time is signalled, with those that `Order.below` and `Order.descendants` name, and only after
+    the intent is in the journal. It is never reaped. One that somebody else had stopped is judged like any other: idle, it is ended; else
+    it stays stopped. In shadow mode nothing is signalled, `released` or recorded.
     """
     reporter = reporter or Reporter()
     outcome = _Ladder(ccc, order, settings, journal, reporter).climb()
@@ -77,6 +80,7 @@ class _Ladder:
         self._verdict_at = time.monotonic()
         self._since = deferred_since(order.headless, order.mechanism, reporter, self._deferrals)
         self._wake = True
+        self._ended: tuple[float, int | None] = (0.0, None)
 
     def climb(self) -> Outcome:
         with closing(Pack(Handle(self._headless.pid, self._headless.start_time))) as self._process:
@@ -185,10 +189,7 @@ class _Ladder:
 
     def _end(self) -> Outcome:
         try:
-            outcome: Outcome | None = self._terminate()
-            if outcome is None and not self._process.wait_exit(self._settings.terminate_seconds):
-                outcome = self._kill()
-            return outcome or self._retired()
+            return self._terminate() or self._kill() or self._await_end() or self._retired()
         except OSError as error:
             return self._failure(f"could not be signalled: {error.strerror}")
 
@@ -214,7 +215,7 @@ class _Ladder:
         return True
 
     def _terminate(self) -> Outcome | None:
-        """Send SIGTERM to the stopped process if it is idle; None when it was sent."""
+        """Send the stopped process, if it is idle, SIGTERM where it is fresh, SIGKILL where that is not known; None when sent."""
         with self._frozen() as stopped:
             if not stopped:
                 return self._exited() if self._process.wait_exit(0) else self._deferral("it could not be stopped for a second look")
@@ -224,16 +225,33 @@ class _Ladder:
             # A turn may have come and gone since the wait, or another program may have continued the process.
             if not self._order.is_settled() and (outcome := self._unsettled()) is not None:
                 return outcome
+            fresh = self._known_facts().attribution == "fresh"
+            if not fresh:
+                self._take_along()
             if not self._process.stopped():
                 return self._exited() if self._process.wait_exit(0) else self._deferral("it was continued during the second look")
-            self._enter("terminate")
+            self._enter("terminate" if fresh else "kill")
             self._wake = True
-            if self._process.send_to_workers(signal.SIGTERM):
+            if self._process.end(signal.SIGTERM if fresh else signal.SIGKILL):
                 return None
             return self._exited() if self._process.wait_exit(0) else self._deferral("it could not be told to end")
 
+    def _take_along(self) -> None:
+        """Look for what the stopped process started, so that it ends with it."""
+        found = self._order.descendants_of(self._below or ((self._headless.pid, self._headless.start_time),))
+        if found is None:
+            log.warning("%s: it is not known what process %d started: that one alone is ended", self._order.mechanism, self._headless.pid)
+            return
+        self._process.take_along(process for process in found if self._is_ours(process))
+
+    def _is_ours(self, process: Process) -> bool:
+        pid, started = process
+        return never_signalled(replace(self._headless, pid=pid, start_time=started)) is None and real_uid(pid) == os.getuid()
+
     def _kill(self) -> Outcome | None:
-        """Send SIGKILL if the process is idle still; None when it has exited."""
+        """Send SIGKILL to a process that SIGTERM did not end in time, if it is idle still; None when it was sent, or was not needed."""
+        if self._rung != "terminate" or self._process.wait_exit(self._settings.terminate_seconds):
+            return None
         self._enter("kill")
         late = f"did not exit within {self._settings.terminate_seconds:g} s of SIGTERM"
         with self._frozen() as stopped:
@@ -245,12 +263,19 @@ class _Ladder:
                 return self._failure(f"{late}, and was continued during another look")
             log.warning("%s: process %d %s: SIGKILL", self._order.mechanism, self._headless.pid, late)
             self._process.send_to_group(signal.SIGKILL)
-        return None if self._process.wait_exit(self._settings.kill_seconds) else self._failure("did not exit")
+        return None
+
+    def _await_end(self) -> Outcome | None:
+        """Wait for the exit, and see to the end of what was taken along; None when the process has exited."""
+        gone = self._process.wait_exit(self._settings.kill_seconds)
+        self._ended = time.monotonic() - self._verdict_at, child_exit_code(self._headless.pid)
+        self._process.end_along(self._settings.terminate_seconds)
+        return None if gone else self._failure("did not exit")
 
     # --- outcomes
 
     def _retired(self) -> Retirement:
-        seconds, exit_code = time.monotonic() - self._verdict_at, child_exit_code(self._headless.pid)
+        seconds, exit_code = self._ended
         self._release()
         order, facts = self._order, self._known_facts()
         return Retirement(
@@ -306,5 +331,5 @@ def _ending(outcome: Outcome | None) -> Ending:
             return "exited" if outcome.reason == ALREADY_EXITED else "kept"
         case RetirementFailure():
             return "failed"
-        case None:
+        case Healed() | None:  # what ends a process heals none
             return "interrupted"

@@ -113,15 +113,17 @@ class Pack:
     """A process and those below it that do its work (see `Order.below`): stopped and continued as one, and gone when all are gone.
 
     Told to end are the ones below: a wrapper ends when what it runs has ended, and as long as it lives it is known that something does.
+    Taken along may be what they started (see `Order.descendants`): that is neither stopped nor waited for, but ends with them.
     """
 
     def __init__(self, leader: Handle) -> None:
         self._leader = leader
         self._below: list[Handle] = []
+        self._along: list[Handle] = []
 
     def close(self) -> None:
         """Let go of all of them. Harmless when repeated."""
-        for handle in self._all():
+        for handle in (*self._along, *self._all()):
             handle.close()
 
     def _all(self) -> list[Handle]:
@@ -131,6 +133,10 @@ class Pack:
         """Have these end with the process; False when one of them is not surely the process that is meant."""
         self._below = [Handle(pid, started) for pid, started in below]
         return all(handle.presence() == "alive" for handle in self._below)
+
+    def take_along(self, started: Iterable[tuple[int, float | None]]) -> None:
+        """Have these end with the workers, each if it surely is the process that is meant."""
+        self._along = [Handle(pid, started) for pid, started in started]
 
     def presence(self) -> Presence:
         """That of the process itself, without those below it."""
@@ -143,9 +149,27 @@ class Pack:
         """
         return _send(self._all(), signum)
 
-    def send_to_workers(self, signum: signal.Signals) -> bool:
-        """As `send`, to those below it alone when there are any."""
-        return _send(self._below or [self._leader], signum)
+    def end(self, signum: signal.Signals) -> bool:
+        """As `send`, to those below it alone when there are any; what was taken along gets SIGTERM once they got theirs."""
+        if not _send(self._below or [self._leader], signum):
+            return False
+        self._send_along(signal.SIGTERM)
+        return True
+
+    def end_along(self, seconds: float) -> None:
+        """Wait until what was taken along has exited, and send SIGKILL to what has not in time."""
+        end = time.monotonic() + seconds
+        for handle in self._along:
+            if handle.presence() == "alive":
+                handle.wait_exit(max(0.0, end - time.monotonic()))
+        self._send_along(signal.SIGKILL)
+
+    def _send_along(self, signum: signal.Signals) -> None:
+        for handle in self._along:
+            try:
+                handle.send(signum)
+            except OSError as error:  # it is not what this is about
+                log.warning("process %d, below one that was ended, could not be signalled: %s", handle.pid, error)
 
     def send_to_group(self, signum: signal.Signals) -> None:
         """As `Handle.send_to_group` for the process itself, and to those below it each alone. Raises `OSError` when that is refused."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,15 +14,19 @@ from ccc_plugins.retire_stale.deferrals import Deferrals
 from ccc_plugins.retire_stale.retirement import ALREADY_EXITED, is_gone
 from ccc_plugins.retire_stale.settings import Settings
 from ccc_plugins.retire_stale.signalling import Handle
+from tests.retire_stale.conftest import FACTS
 
 if TYPE_CHECKING:
-    from tests.retire_stale.conftest import Lab
+    from tests.retire_stale.conftest import Lab, Look
+
+FRESH = replace(FACTS["idle"], attribution="fresh")
+"""What a look says of an idle headless that knows everything: it is told to end by SIGTERM, any other is killed."""
 
 
 def test_idle_is_retired_released_and_left_for_its_parent_to_reap(lab: Lab, system: str) -> None:
-    """An idle headless exits by SIGTERM, is released once, and its parent still reads its own exit code."""
+    """An idle, fresh headless exits by SIGTERM, is released once, and its parent still reads its own exit code."""
     fake = lab.fake()
-    outcome = lab.retire(fake.headless)
+    outcome = lab.retire(fake.headless, FRESH)
     assert isinstance(outcome, Retirement)
     assert (outcome.rung, outcome.exit_code, outcome.facts.idleness) == ("terminate", 143, "idle")
     assert 0 <= outcome.seconds < 5
@@ -131,14 +136,15 @@ def test_zombie_counts_as_exited(lab: Lab, system: str) -> None:
     assert fake.process.wait(5) == -signal.SIGKILL
 
 
-def test_stopped_by_somebody_else_and_idle_is_woken_to_exit(lab: Lab, system: str) -> None:
+@pytest.mark.parametrize(("look", "code"), [(FRESH, 143), ("idle", -signal.SIGKILL)], ids=["fresh", "stale"])
+def test_stopped_by_somebody_else_and_idle_is_ended(lab: Lab, system: str, look: Look, code: int) -> None:
     """A process found stopped exits like any other when it is idle."""
     fake = lab.fake()
     fake.process.send_signal(signal.SIGSTOP)
     os.waitid(os.P_PID, fake.headless.pid, os.WSTOPPED | os.WNOWAIT)
-    outcome = lab.retire(fake.headless)
+    outcome = lab.retire(fake.headless, look)
     assert isinstance(outcome, Retirement)
-    assert outcome.exit_code == 143
+    assert outcome.exit_code == code
 
 
 def test_stopped_by_somebody_else_and_busy_stays_stopped(lab: Lab, system: str) -> None:
@@ -211,18 +217,19 @@ def test_signal_that_is_refused_is_a_failure(lab: Lab, monkeypatch: pytest.Monke
     assert not lab.journal.retired_by_us(fake.headless.pid, fake.headless.start_time or 0)
 
 
-def test_exit_is_seen_although_the_host_reaps_at_once(lab: Lab, system: str) -> None:
+@pytest.mark.parametrize(("look", "code"), [(FRESH, 143), ("idle", -signal.SIGKILL)], ids=["fresh", "stale"])
+def test_exit_is_seen_although_the_host_reaps_at_once(lab: Lab, system: str, look: Look, code: int) -> None:
     """A host that collects its children by itself does not hide the exit; only the exit code may then be unknown."""
     handler = signal.signal(signal.SIGCHLD, lambda signum, frame: None)
     fake = lab.fake()
     signal.signal(signal.SIGCHLD, lambda signum, frame: fake.process.poll())
     try:
-        outcome = lab.retire(fake.headless)
+        outcome = lab.retire(fake.headless, look)
     finally:
         signal.signal(signal.SIGCHLD, handler)
     assert isinstance(outcome, Retirement)
-    assert outcome.exit_code in (None, 143)
-    assert fake.process.wait(5) == 143
+    assert outcome.exit_code in (None, code)
+    assert fake.process.wait(5) == code
 
 
 def test_release_that_raises_does_not_undo_the_retirement(lab: Lab) -> None:

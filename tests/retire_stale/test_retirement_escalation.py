@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,10 +16,14 @@ from ccc_hookspecs.signals import retirement_proposed
 from ccc_plugins.retire_stale.retirement import ALREADY_EXITED
 from ccc_plugins.retire_stale.settings import Settings
 from ccc_plugins.retire_stale.signalling import Handle
+from tests.retire_stale.conftest import FACTS
 
 if TYPE_CHECKING:
+    from ccc_hookspecs.outcomes import Facts
     from tests.retire_stale.conftest import Fake, Lab
 
+FRESH = replace(FACTS["idle"], attribution="fresh")
+"""What a look says of an idle headless that knows everything: it is told to end by SIGTERM, any other is killed."""
 SHORT = Settings(settle_seconds=0.1, terminate_seconds=0.15, kill_seconds=5.0)
 
 
@@ -32,7 +37,7 @@ def impatient(lab: Lab) -> Lab:
 def test_late_exit_within_the_grace_needs_no_kill(lab: Lab, system: str) -> None:
     """A process that takes its time after SIGTERM is waited for, and its own exit code stands."""
     fake = lab.fake("--exit-after", "0.3")
-    outcome = lab.retire(fake.headless)
+    outcome = lab.retire(fake.headless, FRESH)
     assert isinstance(outcome, Retirement)
     assert (outcome.rung, outcome.exit_code) == ("terminate", 143)
     assert outcome.seconds >= 0.3
@@ -44,9 +49,9 @@ def test_sigterm_ignored_ends_in_a_kill_after_another_look(impatient: Lab, syste
     fake = impatient.fake("--ignore-term")
     states: list[str] = []
 
-    def look() -> str:
+    def look() -> Facts:
         states.append(fake.state())
-        return "idle"
+        return FRESH
 
     outcome = impatient.retire(fake.headless, look)
     assert isinstance(outcome, Retirement)
@@ -61,7 +66,7 @@ def test_sigterm_ignored_ends_in_a_kill_after_another_look(impatient: Lab, syste
 def test_work_begun_after_sigterm_is_not_killed(impatient: Lab, system: str, look: str) -> None:
     """A process that ignores SIGTERM and works again is a recorded failure; it goes on and is not released."""
     fake = impatient.fake("--ignore-term")
-    outcome = impatient.retire(fake.headless, "idle", "idle", look)
+    outcome = impatient.retire(fake.headless, FRESH, FRESH, look)
     assert isinstance(outcome, RetirementFailure)
     assert outcome.rung == "kill"
     assert outcome.reason.startswith("did not exit within 0.15 s of SIGTERM, and is not killed: ")
@@ -75,7 +80,7 @@ def test_work_begun_after_sigterm_is_not_killed(impatient: Lab, system: str, loo
 def test_withdrawn_wish_stops_the_kill(impatient: Lab) -> None:
     """When the third look finds that the retirement is no longer wanted, the process lives."""
     fake, answers = impatient.fake("--ignore-term"), iter([None, None, "nothing foreign landed"])
-    outcome = impatient.retire(fake.headless, wanted=lambda facts: next(answers))
+    outcome = impatient.retire(fake.headless, FRESH, wanted=lambda facts: next(answers))
     assert isinstance(outcome, RetirementFailure)
     assert outcome.reason.endswith("is not killed: nothing foreign landed")
     assert fake.goes_on
@@ -87,7 +92,7 @@ def test_process_that_does_not_die_is_a_recorded_failure(impatient: Lab, monkeyp
     impatient.settings = Settings(terminate_seconds=0.1, kill_seconds=0.1)
     fake = impatient.fake("--ignore-term")
     monkeypatch.setattr(Handle, "send_to_group", lambda self, signum: True)
-    outcome = impatient.retire(fake.headless)
+    outcome = impatient.retire(fake.headless, FRESH)
     assert isinstance(outcome, RetirementFailure)
     assert (outcome.rung, outcome.reason) == ("kill", "did not exit")
     assert impatient.host.gone == []
@@ -99,7 +104,7 @@ def test_process_that_cannot_be_stopped_is_not_killed(impatient: Lab, monkeypatc
     fake = impatient.fake("--ignore-term")
     really, first = Handle.wait_stopped, iter([True])
     monkeypatch.setattr(Handle, "wait_stopped", lambda self, seconds: next(first, False) and really(self, seconds))
-    outcome = impatient.retire(fake.headless)
+    outcome = impatient.retire(fake.headless, FRESH)
     assert isinstance(outcome, RetirementFailure)
     assert outcome.reason.endswith("could not be stopped for another look")
     assert fake.goes_on
@@ -117,7 +122,7 @@ def test_exit_during_the_last_stop_is_no_failure(impatient: Lab, monkeypatch: py
         return False
 
     monkeypatch.setattr(Handle, "wait_stopped", wait_stopped)
-    outcome = impatient.retire(fake.headless)
+    outcome = impatient.retire(fake.headless, FRESH)
     assert isinstance(outcome, Retirement)
     assert not fake.alive
 
@@ -127,7 +132,7 @@ def test_kill_takes_its_own_group_along_and_nothing_else(impatient: Lab, system:
     """What the killed process started in its group ends with it; its background session and another's servers go on."""
     fake = impatient.fake("--ignore-term", "--children", "same", "same", "own")
     terminal = impatient.fake("--children", "same")
-    outcome = impatient.retire(fake.headless)
+    outcome = impatient.retire(fake.headless, FRESH)
     assert isinstance(outcome, Retirement)
     assert outcome.rung == "kill"
     _wait_until_gone(fake, 2)
@@ -150,7 +155,7 @@ def test_process_in_our_own_group_is_killed_alone(impatient: Lab, system: str) -
     fake = impatient.fake("--ignore-term", "--children", "same", start_new_session=False)
     sibling = impatient.fake(start_new_session=False)
     assert os.getpgid(fake.headless.pid) == os.getpgrp()
-    assert isinstance(impatient.retire(fake.headless), Retirement)
+    assert isinstance(impatient.retire(fake.headless, FRESH), Retirement)
     assert sibling.goes_on
     assert fake.child_alive(0)
 
@@ -162,7 +167,7 @@ def test_process_in_a_foreign_group_is_killed_alone(impatient: Lab, system: str)
     leader = impatient.fake(start_new_session=False, process_group=0)
     fake = impatient.fake("--ignore-term", start_new_session=False, process_group=leader.headless.pid)
     assert os.getpgid(fake.headless.pid) == leader.headless.pid
-    assert isinstance(impatient.retire(fake.headless), Retirement)
+    assert isinstance(impatient.retire(fake.headless, FRESH), Retirement)
     assert leader.goes_on
 
 

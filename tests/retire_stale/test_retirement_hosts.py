@@ -81,7 +81,7 @@ def test_two_hosts_retire_one_headless_once(lab: Lab, lock: tuple[str, ...]) -> 
     kept = next(reason for kind, reason in outcomes if kind == "Kept")
     assert kept == ALREADY_EXITED or kept.startswith("is being retired by process ")
     assert [attempt.outcome for attempt in lab.journal.attempts()].count("retired") == 1
-    assert fake.process.wait(5) == 143
+    assert fake.process.wait(5) == -signal.SIGKILL
 
 
 @pytest.mark.case("C89")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from ccc_hookspecs.outcomes import Deferral, Kept, Retirement
+from ccc_hookspecs.outcomes import Deferral, Facts, Kept, Retirement
 from ccc_plugins.retire_stale.journal import Journal
+from tests.retire_stale.conftest import FACTS
 
 if TYPE_CHECKING:
     from tests.retire_stale.conftest import Lab
@@ -49,17 +51,18 @@ def _damaged(journal: Journal, damage: str) -> Iterator[None]:
 
 
 @pytest.mark.case("C83")
-def test_our_own_sigterm_reads_as_ours_from_the_first_moment(lab: Lab) -> None:
-    """Exit code 143 of a headless that we ended is known as ours before the host can see it, and stays so."""
+@pytest.mark.parametrize("found", [replace(FACTS["idle"], attribution="fresh"), FACTS["idle"]], ids=["SIGTERM", "SIGKILL"])
+def test_our_own_sigterm_reads_as_ours_from_the_first_moment(lab: Lab, found: Facts) -> None:
+    """Exit code 143, or -9 after SIGKILL, of a headless that we ended is known as ours before the host can see it, and stays so."""
     fake = lab.fake()
     assert fake.headless.start_time is not None
     identity = (fake.headless.pid, fake.headless.start_time)
     seen: list[bool] = []
     lab.host.on_release = lambda: seen.append(lab.journal.retired_by_us(*identity))
 
-    def look() -> str:
+    def look() -> Facts:
         seen.append(lab.journal.retired_by_us(*identity))
-        return "idle"
+        return found
 
     assert isinstance(lab.retire(fake.headless, look), Retirement)
     assert seen == [False, True, True]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from ccc_hookspecs.outcomes import Deferral, Kept, Retirement, RetirementFailure
+from ccc_hookspecs.outcomes import Deferral, Facts, Kept, Retirement, RetirementFailure
 from ccc_hookspecs.processes import start_time
 from ccc_hookspecs.values import Headless
 from ccc_plugins.retire_stale.identity import state
@@ -18,9 +19,13 @@ from ccc_plugins.retire_stale.journal import AlreadyClaimed, Journal
 from ccc_plugins.retire_stale.retirement import thaw
 from ccc_plugins.retire_stale.signalling import Handle, Pack
 from ccc_plugins.retire_stale.store import StoreError
+from tests.retire_stale.conftest import FACTS
 
 if TYPE_CHECKING:
-    from tests.retire_stale.conftest import Fake, Lab
+    from tests.retire_stale.conftest import Fake, Lab, Look
+
+FRESH = replace(FACTS["idle"], attribution="fresh")
+"""What a look says of an idle headless that knows everything: it is told to end by SIGTERM, any other is killed."""
 
 
 def test_process_that_somebody_continues_during_the_second_look_is_not_ended(lab: Lab, system: str) -> None:
@@ -46,7 +51,7 @@ def test_process_that_somebody_continues_during_the_third_look_is_not_killed(lab
         fake.process.send_signal(signal.SIGCONT)
         return "idle"
 
-    outcome = lab.retire(fake.headless, "idle", "idle", meddled_with)
+    outcome = lab.retire(fake.headless, FRESH, FRESH, meddled_with)
     assert isinstance(outcome, RetirementFailure)
     assert outcome.reason.endswith("was continued during another look")
     assert fake.goes_on
@@ -76,12 +81,15 @@ def test_what_need_not_settle_is_waited_for_and_then_ended(lab: Lab) -> None:
     assert len(looks) > 2
 
 
-def test_process_that_cannot_be_told_to_end_is_not_taken_for_gone(lab: Lab, system: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A SIGTERM that was not sent, as when nothing can be read of the process any more, releases nothing."""
+@pytest.mark.parametrize(("look", "end"), [(FRESH, signal.SIGTERM), ("idle", signal.SIGKILL)], ids=["fresh", "stale"])
+def test_process_that_cannot_be_told_to_end_is_not_taken_for_gone(
+    lab: Lab, system: str, monkeypatch: pytest.MonkeyPatch, look: Look, end: signal.Signals
+) -> None:
+    """A signal that was not sent, as when nothing can be read of the process any more, releases nothing."""
     fake = lab.fake()
     really = Handle.send
-    monkeypatch.setattr(Handle, "send", lambda self, signum: signum != signal.SIGTERM and really(self, signum))
-    outcome = lab.retire(fake.headless)
+    monkeypatch.setattr(Handle, "send", lambda self, signum: signum != end and really(self, signum))
+    outcome = lab.retire(fake.headless, look)
     assert isinstance(outcome, Deferral)
     assert outcome.reason == "it could not be told to end"
     assert lab.host.gone == []
@@ -92,14 +100,15 @@ def below(fake: Fake, *children: int) -> tuple[tuple[int, float | None], ...]:
     return tuple((fake.children[one], fake.children_started[one]) for one in children)
 
 
-def test_what_a_wrapper_runs_ends_with_it(lab: Lab, system: str) -> None:
+@pytest.mark.parametrize("found", [FRESH, FACTS["idle"]], ids=["fresh", "stale"])
+def test_what_a_wrapper_runs_ends_with_it(lab: Lab, system: str, found: Facts) -> None:
     """Both stand still at the second look, both are ended, and each has its intent in the journal."""
     fake = lab.fake("--wraps", "--children", "same", "same")
     states: list[str | None] = []
 
-    def look() -> str:
+    def look() -> Facts:
         states.append(state(fake.children[0]))
-        return "idle"
+        return found
 
     assert isinstance(lab.retire(fake.headless, "idle", look, below=lambda: below(fake, 0)), Retirement)
     assert states == ["T"]
@@ -161,7 +170,7 @@ def test_a_wrapper_lives_as_long_as_what_it_runs(lab: Lab, look: str, kind: type
     """The process below alone is told to end; when it does not, both go on together or are killed together."""
     wrapper, worker = lab.fake(), lab.fake("--ignore-term")
     lab.settings = type(lab.settings)(terminate_seconds=0.1)
-    outcome = lab.retire(wrapper.headless, "idle", "idle", look, below=lambda: ((worker.headless.pid, worker.headless.start_time),))
+    outcome = lab.retire(wrapper.headless, FRESH, FRESH, look, below=lambda: ((worker.headless.pid, worker.headless.start_time),))
     assert isinstance(outcome, kind)
     assert (wrapper.goes_on, worker.goes_on) == ((True, True) if look == "busy" else (False, False))
     assert len(lab.host.gone) == (look == "idle")

@@ -16,6 +16,7 @@ from ccc_hookspecs.values import Headless
 from ccc_plugins.retire_stale.reporter import Reporter
 from ccc_plugins.retire_stale.retirement import retire
 from ccc_plugins.retire_stale.settings import Settings
+from tests.retire_stale.conftest import FACTS as LOOKS
 
 if TYPE_CHECKING:
     from tests.retire_stale.conftest import Lab
@@ -25,6 +26,7 @@ Heard = list[tuple[str, str, Any]]
 MECHANISM = "retire_stale.watcher"
 HEADLESS = Headless(session_id="72350742-dff3-4ee0-a645-6602d6d2b86e", pid=4242, start_time=17.5)
 FACTS = Facts(attribution="stale", attribution_reason="1 foreign record", idleness="busy", signs=("open turn",))
+FRESH = replace(LOOKS["idle"], attribution="fresh")
 
 
 def deferral(*signs: str, mechanism: str = MECHANISM, headless: Headless = HEADLESS) -> Deferral:
@@ -74,7 +76,7 @@ def test_deferral_carries_the_signs(lab: Lab, heard: Heard) -> None:
 def test_failure_is_told(lab: Lab, heard: Heard) -> None:
     """A process that outlives SIGTERM and works again is told as a failure, with the rung and the facts."""
     lab.settings = Settings(terminate_seconds=0.1)
-    lab.retire(lab.fake("--ignore-term").headless, "idle", "idle", "busy")
+    lab.retire(lab.fake("--ignore-term").headless, FRESH, FRESH, "busy")
     assert [name for name, _, _ in heard] == ["retirement_proposed", "retirement_failed"]
     assert (heard[-1][2].rung, heard[-1][2].facts.signs) == ("kill", ("open turn",))
 
@@ -222,6 +224,6 @@ def test_each_rung_has_its_log_line(lab: Lab, caplog: pytest.LogCaptureFixture) 
     """The way down can be read in the log, rung by rung."""
     lab.settings = Settings(terminate_seconds=0.1)
     with caplog.at_level(logging.DEBUG, logger="ccc_plugins.retire_stale.retirement"):
-        lab.retire(lab.fake("--ignore-term").headless)
+        lab.retire(lab.fake("--ignore-term").headless, FRESH)
     lines = [record.getMessage().rsplit(": ", 1)[1] for record in caplog.records]
     assert lines == ["identity", "judge", "settle", "freeze", "rejudge", "terminate", "kill", "SIGKILL", "released"]

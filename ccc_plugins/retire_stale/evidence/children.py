@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from ccc_plugins.retire_stale.evidence.command_line import claude_arguments, role
@@ -70,6 +70,23 @@ def left_behind(table: ProcessTable, pid: int) -> int | None:
     rows = (row for row in table.rows.values() if row.alive and pid in (row.sid, row.pgid) and row.pid != pid)
     works = ((row.pid, claude_arguments(row.argv or (), row.exe)) for row in rows)
     return next((found for found, arguments in works if arguments is not None and role(arguments) in ("stream", None)), None)
+
+
+def descendants(table: ProcessTable, pids: Collection[int]) -> tuple[Identity, ...] | None:
+    """Every live process below those with these pids, whatever it is and whatever session it is in.
+
+    None when one of those, or the processes of the system, cannot be seen.
+    """
+    if not table.readable or not all(pid in table.rows for pid in pids):
+        return None
+    found: dict[int, ProcessRow] = {}
+    above = list(pids)
+    while above:
+        for child in table.children.get(above.pop(), ()):
+            if child.pid not in found and child.pid not in pids:
+                found[child.pid] = child
+                above.append(child.pid)
+    return tuple(row.identity for row in found.values() if row.alive)
 
 
 def _workers(table: ProcessTable, head: ProcessRow, above: ProcessRow, seen: set[int]) -> Iterator[Identity]:

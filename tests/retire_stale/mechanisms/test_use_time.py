@@ -57,8 +57,10 @@ def test_a_stale_busy_headless_is_left_alone_and_the_text_held(stage: Stage) -> 
     stage.head.wait_idle()
     respawn = stage.inject()
     assert isinstance(respawn, Respawn)
+    # The terminal's branch is what is read now, so the turn that the old process took meanwhile is what it lacks.
     assert respawn.catch_up is not None
-    assert "from terminal" in respawn.catch_up
+    assert "[user] SLOW 3" in respawn.catch_up
+    assert "from terminal" not in respawn.catch_up
     assert len(respawn.catch_up_turns) == 1
 
 
@@ -198,6 +200,6 @@ def test_a_fresh_process_gets_lacking_turns_also_when_another_mechanism_retired_
     decision = stage.inject()
     assert isinstance(decision, Deliver)
     assert decision.catch_up is not None
-    assert "from terminal" in decision.catch_up
+    assert "[user] SLOW 2" in decision.catch_up
     fresh.ask(f"{decision.catch_up}\nand on")
     assert stage.inject() is None
