@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 
 from ccc_hookspecs.claude.jsonl import JsonlFollower, line_at, parse
@@ -24,14 +25,20 @@ class Turn:
     answered: tuple[str, ...]
 
 
-def read_tree(path: Path) -> Tree:
-    """The transcript's last `TAIL` bytes as a tree; an empty one when the file cannot be read."""
+def read_tree(path: Path, end: int | None = None) -> Tree:
+    """The transcript's last `TAIL` bytes as a tree; an empty one when the file cannot be read.
+
+    `end`: as it was when it was so many bytes long; records that begin there or behind it do not count.
+    """
     entries: list[Entry] = []
     last_prompts: list[str] = []
     typed: set[str] = set()
     rewinds: list[int] = []
-    for line in JsonlFollower(path, start=_tail_start(path)).lines():
+    lines = JsonlFollower(path, start=_tail_start(path, end)).lines()
+    for line in takewhile(lambda line: end is None or line.offset < end, lines):
         for record in parse(line):
+            if end is not None and record.offset >= end:
+                break
             match record.data:
                 case {"type": "last-prompt", "leafUuid": str(leaf), **rest}:
                     last_prompts.append(leaf)
@@ -68,7 +75,7 @@ def turns_of(path: Path, tree: Tree, lost: Sequence[Entry]) -> tuple[Turn, ...]:
 def _turn(path: Path, tree: Tree, entry: Entry) -> Turn | None:
     """None for an answer without a text, such as a mere call of a tool."""
     late = entry.kind == "answer"
-    prompt = next((e for e in tree.path(entry.uuid) if tree.asks(e)), None) if late else entry
+    prompt = next((e for e in tree.above(entry.uuid) if tree.asks(e)), None) if late else entry
     answers = sorted([*tree.answers(entry.uuid), *([entry] if late else [])], key=lambda e: e.offset)
     answered = tuple(text for answer in answers for text in _texts_at(path, answer))
     if entry.uuid is None or (late and not answered):
@@ -84,12 +91,13 @@ def _texts_at(path: Path, entry: Entry) -> tuple[str, ...]:
     return ()
 
 
-def _tail_start(path: Path) -> int:
-    """The beginning of the first line that lies whole in the last `TAIL` bytes."""
+def _tail_start(path: Path, end: int | None) -> int:
+    """The beginning of the first line that lies whole in the last `TAIL` bytes before `end`."""
     try:
         size = os.stat(path).st_size
     except OSError:
         return 0
+    size = size if end is None else min(size, end)
     if size <= TAIL:
         return 0
     line = line_at(path, size - TAIL)

@@ -8,8 +8,11 @@ also before the records of the other branch):
 * 2.1.119: the one that holds the last record;
 * 2.1.168 and later: the same, unless the newest `last-prompt` names a record that is not an ancestor of it: then that one.
 
+A compaction is a root: what stands before it is no ancestor of what follows. One that keeps a segment of the conversation (2.1.119 and
+later) drops everything else before it, and the segment is read behind it or behind its summary.
+
 A turn that a person left behind on purpose, by a rewind, an edit or a retry, is not lacking: it was known to the process
-that went on without it.
+that went on without it. Nor is one that a summary on the branch sums up.
 """
 
 from __future__ import annotations
@@ -17,38 +20,54 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from ccc_plugins.retire_stale.judgement.entries import Entry, Kind, Writer
 
 PROMPTS: frozenset[Kind] = frozenset({"prompt", "queued", "shell"})
+_NO_RECORD = "00000000-0000-0000-0000-000000000000"
 _LATEST_TIMESTAMP_UNTIL = (2, 1, 61)
 _LAST_RECORD_UNTIL = (2, 1, 119)
 _BRIDGES_SINCE = (2, 1, 119)
+_KEEPS_SEGMENTS_SINCE = (2, 1, 119)
+_CLIMBS_SINCE = (2, 1, 168)
 _MARKS_REWINDS_SINCE = (2, 1, 332)
+_NEWEST = (2, 1, 332)
+"""What a release that is not known counts as."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
     """A transcript, or its tail, as a tree.
 
-    `nodes`: the entries by `uuid`, in the order in which they stand (of a repeated `uuid` the first). `last_prompts`: the `leafUuid`s
-    of the `last-prompt` records, oldest first. `typed`: the prompts that a person typed, known from the file-history snapshots that
-    only a terminal writes; it tells writers apart on releases that note no entry point. `rewinds`: the positions of the explicit
-    `last-prompt` records that a rewind writes (2.1.332), wherever it leads. `parents`: of each record; where a parent was never
-    written, from 2.1.119 on the record that stands before.
+    `nodes`: the entries by `uuid`, in the order in which they stand. A record that was written again counts where its last copy stands;
+    `first_offsets` has the positions of the first copies. `last_prompts`: the `leafUuid`s of the `last-prompt` records, oldest first.
+    `typed`: the prompts that a person typed, known from the file-history snapshots that only a terminal writes; it tells writers apart
+    on releases that note no entry point. `rewinds`: the positions of the explicit `last-prompt` records that a rewind writes (2.1.332),
+    wherever it leads.
+
+    `parents` and `children`: as `--resume` reads them. Where a parent was never written, from 2.1.119 on it is the record that stands
+    before. `dropped`: the records that a compaction in part leaves out; they are no children of records that are read.
+    `origins` and `continued`: parents and children as they were written, so that a compaction stands below what it sums up.
+    `summaries`: of each record that was written right below a compaction, that compaction.
     """
 
     nodes: Mapping[str, Entry]
+    first_offsets: Mapping[str, int] = field(default_factory=dict)
     last_prompts: Sequence[str] = ()
     typed: frozenset[str] = frozenset()
     rewinds: Sequence[int] = ()
     parents: Mapping[str, str | None] = field(default_factory=dict)
     children: Mapping[str | None, Sequence[str]] = field(default_factory=dict)
+    dropped: Set[str] = frozenset()
+    origins: Mapping[str, str | None] = field(default_factory=dict)
+    continued: Mapping[str | None, Sequence[str]] = field(default_factory=dict)
+    summaries: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def release(self) -> str | None:
         """The release that wrote the last record that names one."""
-        return next((entry.release for entry in reversed(list(self.nodes.values())) if entry.release is not None), None)
+        return _release(self.nodes)
 
     @classmethod
     def of(
@@ -59,32 +78,56 @@ class Tree:
         rewinds: Sequence[int] = (),
     ) -> Tree:
         nodes: dict[str, Entry] = {}
+        first_offsets: dict[str, int] = {}
+        written: list[tuple[str, str | None]] = []
         for entry in entries:
             if entry.uuid is not None and entry.in_tree:
-                nodes.setdefault(entry.uuid, entry)
-        parents = _parents(nodes)
-        children: dict[str | None, list[str]] = {}
-        for uuid, parent in parents.items():
-            children.setdefault(parent, []).append(uuid)
-        return cls(nodes=nodes, last_prompts=last_prompts, typed=typed, rewinds=rewinds, parents=parents, children=children)
+                first_offsets.setdefault(entry.uuid, entry.offset)
+                nodes.pop(entry.uuid, None)
+                nodes[entry.uuid] = entry
+                written.append((entry.uuid, entry.physical_parent))
+        numbers = release_numbers(_release(nodes)) or _NEWEST
+        dropped, moved = _summed_up_in_part(nodes) if numbers >= _KEEPS_SEGMENTS_SINCE else ({}, {})
+        parents, origins = _parents(nodes, dropped, moved, numbers), _origins(nodes, numbers)
+        return cls(
+            nodes=nodes,
+            first_offsets=first_offsets,
+            last_prompts=last_prompts,
+            typed=typed,
+            rewinds=rewinds,
+            parents=parents,
+            children=_children((u, p) for u, p in parents.items() if u not in dropped or p not in nodes or p in dropped),
+            dropped=dropped.keys(),
+            origins=origins,
+            continued=_children(origins.items()),
+            summaries={u: p for u, p in reversed(written) if p is not None and p in nodes and nodes[p].kind == "boundary"},
+        )
 
     def path(self, leaf: str | None) -> Iterator[Entry]:
-        """From a leaf up to the root, or to where the chain breaks. A loop in it ends it."""
+        """From a leaf up to the root, or to where the chain breaks, as `--resume` reads it. A loop in it ends it."""
+        return self._up(leaf, self.parents)
+
+    def above(self, leaf: str | None) -> Iterator[Entry]:
+        """The same, but on from a compaction to what it sums up."""
+        return self._up(leaf, self.origins)
+
+    def _up(self, leaf: str | None, parents: Mapping[str, str | None]) -> Iterator[Entry]:
         seen: set[str] = set()
         while leaf is not None and leaf in self.nodes and leaf not in seen:
             seen.add(leaf)
             yield self.nodes[leaf]
-            leaf = self.parents[leaf]
+            leaf = parents[leaf]
 
-    def below(self, top: str) -> Iterator[Entry]:
-        """A record and everything that hangs below it, in no order."""
-        stack, seen = [top], set()
+    def below(self, top: str, apart_from: Set[str] = frozenset()) -> Iterator[Entry]:
+        """A record and everything that was written below it, also behind a compaction, in no order; but not `apart_from`, and what is
+        below that."""
+        stack, seen = [top], set(apart_from)
         while stack:
             uuid = stack.pop()
             if uuid not in seen:
                 seen.add(uuid)
                 yield self.nodes[uuid]
-                stack.extend(self.children.get(uuid, ()))
+                stack.extend(self.continued.get(uuid, ()))
 
     def asks(self, entry: Entry) -> bool:
         """Whether a person gives something to the model there: also by a command of one's own, which the model answers."""
@@ -96,32 +139,103 @@ class Tree:
 
     def answers(self, top: str | None) -> Iterator[Entry]:
         """The answers below a record, down to what is given to the model next."""
-        stack = list(self.children.get(top, ()))
+        stack = list(self.continued.get(top, ()))
         while stack:
             entry = self.nodes[stack.pop()]
             if entry.kind in PROMPTS or entry.kind == "echo":
                 continue
             if entry.kind == "answer" and not entry.made_up:
                 yield entry
-            stack.extend(self.children.get(entry.uuid, ()))
+            stack.extend(self.continued.get(entry.uuid, ()))
 
     def writer(self, entry: Entry) -> Writer:
         if entry.writer != "unknown" or not self.typed:
             return entry.writer
-        prompt = next((e for e in self.path(entry.uuid) if e.kind == "prompt"), None)
+        prompt = next((e for e in self.above(entry.uuid) if e.kind == "prompt"), None)
         return "typed" if prompt is not None and prompt.uuid in self.typed else "sdk"
 
 
-def _parents(nodes: Mapping[str, Entry]) -> dict[str, str | None]:
-    release = next((entry.release for entry in reversed(list(nodes.values())) if entry.release is not None), None)
-    bridges = (release_numbers(release) or _BRIDGES_SINCE) >= _BRIDGES_SINCE
-    parents: dict[str, str | None] = {}
+def _release(nodes: Mapping[str, Entry]) -> str | None:
+    return next((entry.release for entry in reversed(list(nodes.values())) if entry.release is not None), None)
+
+
+def _children(parents: Iterable[tuple[str, str | None]]) -> dict[str | None, list[str]]:
+    children: dict[str | None, list[str]] = {}
+    for uuid, parent in parents:
+        children.setdefault(parent, []).append(uuid)
+    return children
+
+
+def _origins(nodes: Mapping[str, Entry], release: tuple[int, ...]) -> dict[str, str | None]:
+    bridges = release >= _BRIDGES_SINCE
+    origins: dict[str, str | None] = {}
     before: str | None = None
     for uuid, entry in nodes.items():
         broken = bridges and before is not None and entry.parent is not None and entry.parent not in nodes
-        parents[uuid] = before if broken else entry.parent
+        origins[uuid] = before if broken else entry.parent
+        before = uuid
+    return origins
+
+
+def _parents(
+    nodes: Mapping[str, Entry], dropped: Mapping[str, Entry], moved: Mapping[str, str], release: tuple[int, ...]
+) -> dict[str, str | None]:
+    bridges, climbs = release >= _BRIDGES_SINCE, release >= _CLIMBS_SINCE
+    parents: dict[str, str | None] = {}
+    before: str | None = None
+    for uuid, entry in nodes.items():
+        if uuid in dropped:
+            parents[uuid] = entry.physical_parent
+            continue
+        parent = moved.get(uuid, entry.physical_parent)
+        if parent is not None and (parent in dropped or parent not in nodes):
+            above = _above_dropped(nodes, dropped, parent) if climbs else None
+            parent = above or (before if bridges else None) or (parent if parent not in dropped else None)
+        parents[uuid] = parent
         before = uuid
     return parents
+
+
+def _above_dropped(nodes: Mapping[str, Entry], dropped: Mapping[str, Entry], uuid: str | None) -> str | None:
+    """The next record above a dropped one that is not dropped."""
+    seen: set[str] = set()
+    while uuid is not None and uuid in dropped and uuid not in seen:
+        seen.add(uuid)
+        uuid = dropped[uuid].physical_parent
+    return uuid if uuid in nodes and uuid not in dropped else None
+
+
+def _summed_up_in_part(nodes: Mapping[str, Entry]) -> tuple[Mapping[str, Entry], Mapping[str, str]]:
+    """What is dropped, and the parents that are others now, once a compaction kept a segment: all but what the last compaction keeps.
+
+    The segment hangs on its anchor, and what hung on the anchor hangs on the segment. Nothing is dropped where the segment is broken.
+    """
+    boundaries = [entry for entry in nodes.values() if entry.kind == "boundary"]
+    if not any(entry.segment for entry in boundaries):
+        return {}, {}
+    last = boundaries[-1]
+    kept: set[str] = set()
+    moved: dict[str, str] = {}
+    if last.segment is not None:
+        head, anchor, tail = last.segment
+        kept = _segment(nodes, head, tail)
+        if not kept:
+            return {}, {}
+        moved = {uuid: tail for uuid, entry in nodes.items() if entry.physical_parent == anchor} | {head: anchor}
+    before = takewhile(lambda item: item[1] is not last, nodes.items())
+    return {uuid: entry for uuid, entry in before if uuid not in kept}, moved
+
+
+def _segment(nodes: Mapping[str, Entry], head: str, tail: str) -> set[str]:
+    """The ids from a segment's last record up to its first; none when the way is broken."""
+    ids: set[str] = set()
+    uuid: str | None = tail
+    while uuid is not None and uuid in nodes and uuid not in ids:
+        ids.add(uuid)
+        if uuid == head:
+            return ids
+        uuid = nodes[uuid].physical_parent
+    return set()
 
 
 def release_numbers(release: str | None) -> tuple[int, ...] | None:
@@ -132,58 +246,99 @@ def release_numbers(release: str | None) -> tuple[int, ...] | None:
 
 def resumed_leaf(tree: Tree, release: str | None) -> str | None:
     """The record up from which a `--resume` by this release reads; None in an empty tree. An unknown release counts as the newest."""
-    if not tree.nodes:
+    read = [entry for uuid, entry in tree.nodes.items() if uuid not in tree.dropped]
+    if not read:
         return None
     numbers = release_numbers(release)
     if numbers is not None and numbers <= _LATEST_TIMESTAMP_UNTIL:
-        return max(tree.nodes.values(), key=lambda e: (e.timestamp or 0.0, -e.offset)).uuid
-    last = next(reversed(list(tree.nodes)))
+        return max(read, key=lambda e: (e.timestamp or 0.0, -e.offset)).uuid
+    last = read[-1].uuid
     if numbers is not None and numbers <= _LAST_RECORD_UNTIL:
         return last
-    named = next((leaf for leaf in reversed(tree.last_prompts) if leaf in tree.nodes), None)
-    if named is None or tree.last_prompts[-1] != named or any(e.uuid == named for e in tree.path(last)):
-        return last
-    return named
+    named = _named(tree)
+    return last if named is None or any(e.uuid == named for e in tree.path(last)) else named
+
+
+def _named(tree: Tree) -> str | None:
+    """The record that the newest `last-prompt` names, of those that name one that is read. A rewind takes back what was named before."""
+    since_rewind = takewhile(lambda leaf: leaf != _NO_RECORD, reversed(tree.last_prompts))
+    return next((leaf for leaf in since_rewind if leaf in tree.nodes and leaf not in tree.dropped), None)
 
 
 def lacking(tree: Tree, leaf: str | None) -> tuple[Entry, ...]:
     """What the branch up from `leaf` lacks, in the order in which it stands in the file: prompts, and answers to prompts that it has.
 
     A terminal that opens in the middle of a turn loads the prompt without its answer. Such an answer is there by its first record.
-    Not what was left behind on purpose, and not what a catch-up on the branch gives back already.
+    Not what was left behind on purpose, not what a summary on the branch sums up, and not what a catch-up on it gives back already.
     """
-    branch = list(tree.path(leaf))
-    on_branch = {entry.uuid for entry in branch}
-    messages = {entry.message_id for entry in branch if entry.message_id is not None}
-    given_back = {uuid for entry in branch for uuid in entry.gives_back}
+    branch = {entry.uuid: entry for entry in tree.path(leaf) if entry.uuid is not None}
+    told = _told(tree, branch)
+    messages = {entry.message_id for entry in told.values() if entry.message_id is not None}
+    given_back = {uuid for entry in told.values() for uuid in entry.gives_back}
     found: list[Entry] = []
-    for parent in [*(e.uuid for e in branch), *_roots(tree, branch)]:
-        siblings = tree.children.get(parent, ())
-        kept = next((uuid for uuid in siblings if uuid in on_branch), None)
+    for parent in [*told, *_roots(tree, told)]:
+        siblings = tree.continued.get(parent, ())
+        kept = next((uuid for among in (branch, told) for uuid in siblings if uuid in among), None)
         for other in siblings:
-            lost = [] if other in on_branch else [*_late_answer(tree, other, messages), *_prompts(tree, other)]
+            lost = [] if other in told else [*_late_answer(tree, other, told.keys(), messages), *_prompts(tree, other, told.keys())]
             if lost and _unaware(tree, kept, other):
                 found += lost
     return tuple(sorted((e for e in found if e.uuid not in given_back), key=lambda e: e.offset))
 
 
-def _prompts(tree: Tree, top: str) -> Iterator[Entry]:
-    return (e for e in tree.below(top) if tree.asks(e))
+def _told(tree: Tree, branch: Mapping[str, Entry]) -> dict[str, Entry]:
+    """The records of a branch, and those that the summaries among them sum up."""
+    told = dict(branch)
+    stack = list(branch)
+    while stack:
+        uuid = stack.pop()
+        boundary = uuid if uuid == next(iter(branch)) else tree.summaries.get(uuid)
+        for entry in _summed_up(tree, boundary):
+            if entry.uuid is not None and entry.uuid not in told:
+                told[entry.uuid] = entry
+                stack.append(entry.uuid)
+    return told
 
 
-def _late_answer(tree: Tree, top: str, messages: Set[str]) -> list[Entry]:
+def _summed_up(tree: Tree, uuid: str | None) -> Iterator[Entry]:
+    """A compaction and what stood in memory when it was made; nothing for another record."""
+    if uuid is None or (boundary := tree.nodes[uuid]).kind != "boundary":
+        return
+    yield from tree.above(uuid)
+    if boundary.segment is not None and boundary.segment[1] == uuid:
+        yield from tree.above(_last_summed_up(tree, boundary.segment[2], tree.first_offsets[uuid]))
+
+
+def _last_summed_up(tree: Tree, tail: str, end: int) -> str | None:
+    """Where the conversation stood when the part of it behind `tail` was summed up, at the position `end`: the compaction does not say it.
+
+    That was done at a terminal. Of several branches it had the one on which somebody typed last.
+    """
+    behind = [e for e in tree.below(tail) if e.uuid is not None and tree.first_offsets[e.uuid] < end] if tail in tree.nodes else []
+    typed = [e for e in behind if e.uuid != tail and tree.writer(e) == "typed"]
+    if typed:
+        below_typed = {e.uuid for e in tree.below(max(typed, key=lambda e: e.offset).uuid or "")}
+        behind = [e for e in behind if e.uuid in below_typed]
+    return max(behind, key=lambda e: e.offset).uuid if behind else None
+
+
+def _prompts(tree: Tree, top: str, told: Set[str]) -> Iterator[Entry]:
+    return (e for e in tree.below(top, apart_from=told) if tree.asks(e))
+
+
+def _late_answer(tree: Tree, top: str, told: Set[str], messages: Set[str]) -> list[Entry]:
     """The first answer at or below `top` to the prompt above it. Of a message that is on the branch too, a part is no answer of its own:
     that is how the calls of parallel tools stand."""
     first = tree.nodes[top]
     if tree.asks(first):
         return []
     answers = [*([first] if first.kind == "answer" and not first.made_up else []), *tree.answers(top)]
-    return sorted((e for e in answers if e.message_id not in messages), key=lambda e: e.offset)[:1]
+    return sorted((e for e in answers if e.message_id not in messages and e.uuid not in told), key=lambda e: e.offset)[:1]
 
 
-def _roots(tree: Tree, branch: Sequence[Entry]) -> Iterator[str | None]:
-    """The parent under which the branch's first record stands, when that is no record: other branches may begin there too."""
-    if branch and tree.parents[branch[-1].uuid or ""] is None:
+def _roots(tree: Tree, told: Iterable[str]) -> Iterator[str | None]:
+    """The parent under which a first record stands, when that is no record: other branches may begin there too."""
+    if any(tree.origins[uuid] is None for uuid in told):
         yield None
 
 
@@ -193,19 +348,21 @@ def _unaware(tree: Tree, kept: str | None, other: str) -> bool:
     The later of the two decides: its writer left the earlier one behind on purpose when it had it in memory. Only a person
     at a terminal can do that. A headless hangs its turn on the last record that it knows, and so does a terminal
     whose person does nothing but type. From 2.1.332 on a rewind is noted; before, what was typed on the earlier branch counts as
-    known to the person, though it may have been in another terminal.
+    known to the person, though it may have been in another terminal. What is read up to the fork only was left behind by nobody.
     """
     if kept is None:
-        return False
+        return True
     earlier, later = sorted((tree.nodes[kept], tree.nodes[other]), key=lambda e: e.offset)
     if earlier.uuid is None or tree.writer(later) != "typed":
-        return _parts_ways(tree, earlier, later)
+        return _parts_ways(tree, earlier, later, other)
+    if other == later.uuid:
+        # What a person went on with is lacking where the branch that was left behind is read all the same.
+        return True
     before = [e for e in tree.below(earlier.uuid) if e.offset < later.offset]
     known = _was_rewound(tree, before, later) or (
         any(tree.writer(e) == "typed" for e in before) and not _is_another_terminal(tree, before, later)
     )
-    # What a person went on with is lacking where the branch that was left behind is read all the same.
-    return any(e.is_conversation for e in before) and (not known or other == later.uuid)
+    return any(e.is_conversation for e in before) and not known
 
 
 def _is_another_terminal(tree: Tree, before: Sequence[Entry], later: Entry) -> bool:
@@ -224,9 +381,13 @@ def _was_rewound(tree: Tree, before: Sequence[Entry], later: Entry) -> bool:
     return any(last < position < min(answers, default=position + 1) for position in tree.rewinds)
 
 
-def _parts_ways(tree: Tree, earlier: Entry, later: Entry) -> bool:
+def _parts_ways(tree: Tree, earlier: Entry, later: Entry, other: str) -> bool:
     """Whether a fork that no person made is one of two conversations, not the parallel tools or the retries inside one turn."""
-    return tree.writer(earlier) != tree.writer(later) or all(_goes_on(tree, top) for top in (earlier, later))
+    return (
+        tree.writer(earlier) != tree.writer(later)
+        or any(tree.asks(e) for e in tree.below(other))
+        or all(_goes_on(tree, top) for top in (earlier, later))
+    )
 
 
 def _goes_on(tree: Tree, top: Entry) -> bool:

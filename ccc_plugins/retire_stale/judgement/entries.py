@@ -36,7 +36,9 @@ class Entry:
 
     `offset`: its byte position. `parent`: `parentUuid`, or for a compaction its `logicalParentUuid`. `timestamp`: seconds since
     the epoch, or None. `in_tree`: it may be a leaf that `--resume` follows. `gives_back`: the prompts that a catch-up in it repeats.
-    `made_up`: Claude Code said it itself in the model's name, such as that no response was requested.
+    `made_up`: Claude Code said it itself in the model's name, such as that no response was requested. `parent_is_logical`: `--resume`
+    reads nothing above it. `segment`: of a compaction that keeps a part of the conversation, the ids of that part's first record, of the
+    record that it is read behind, and of its last.
     """
 
     offset: int
@@ -52,10 +54,17 @@ class Entry:
     in_tree: bool = False
     gives_back: tuple[str, ...] = ()
     made_up: bool = False
+    parent_is_logical: bool = False
+    segment: tuple[str, str, str] | None = None
 
     @property
     def is_conversation(self) -> bool:
         return self.kind in CONVERSATION
+
+    @property
+    def physical_parent(self) -> str | None:
+        """`parentUuid`: the record that `--resume` reads above it."""
+        return None if self.parent_is_logical else self.parent
 
 
 def entry_of(record: Mapping[str, Any], offset: int) -> Entry:
@@ -64,15 +73,14 @@ def entry_of(record: Mapping[str, Any], offset: int) -> Entry:
     uuid = _text(record.get("uuid"))
     main = not record.get("isSidechain")
     parent = _text(record.get("parentUuid"))
-    if kind == "boundary" and parent is None:
-        parent = _text(record.get("logicalParentUuid"))
+    logical = _text(record.get("logicalParentUuid")) if kind == "boundary" and parent is None else None
     message = record.get("message")
     return Entry(
         offset=offset,
         type=str(record.get("type")),
         kind=kind if main and uuid is not None else "other",
         uuid=uuid,
-        parent=parent,
+        parent=parent or logical,
         message_id=_text(message.get("id")) if isinstance(message, Mapping) else None,
         entrypoint=_text(record.get("entrypoint")),
         writer=writer_of(record.get("entrypoint")),
@@ -81,6 +89,8 @@ def entry_of(record: Mapping[str, Any], offset: int) -> Entry:
         in_tree=main and uuid is not None and str(record.get("type")) in _TREE_TYPES,
         made_up=isinstance(message, Mapping) and message.get("model") == "<synthetic>",
         gives_back=_gives_back(record) if main and record.get("type") == "user" else (),
+        parent_is_logical=logical is not None,
+        segment=_segment(record) if kind == "boundary" else None,
     )
 
 
@@ -150,6 +160,16 @@ def _has_tool_result(record: Mapping[str, Any]) -> bool:
     message = record.get("message")
     content = message.get("content") if isinstance(message, Mapping) else None
     return isinstance(content, list) and any(isinstance(b, Mapping) and b.get("type") == "tool_result" for b in content)
+
+
+def _segment(record: Mapping[str, Any]) -> tuple[str, str, str] | None:
+    """An id that is missing is an empty text: there is no such record."""
+    metadata = record.get("compactMetadata")
+    segment = metadata.get("preservedSegment") if isinstance(metadata, Mapping) else None
+    if not isinstance(segment, Mapping) or not segment:
+        return None
+    head, anchor, tail = (_text(segment.get(name)) or "" for name in ("headUuid", "anchorUuid", "tailUuid"))
+    return head, anchor, tail
 
 
 def _gives_back(record: Mapping[str, Any]) -> tuple[str, ...]:

@@ -117,6 +117,43 @@ def test_what_a_person_went_on_with_is_lacking_where_what_was_left_behind_is_rea
     assert forest.lacks(left) == ["instead"]
 
 
+@pytest.mark.parametrize("writer", ["typed", "sdk"])
+def test_a_turn_beside_a_mere_command_is_lacking(forest: Forest, writer: Writer) -> None:
+    """A headless took `/cost` and names what that printed when it exits; another process went on from where both began."""
+    command = forest.add("printed", forest.add("/cost", "first-answer", "echo"), "echo")
+    forest.turn("other", "first-answer", writer)
+    assert forest.lacks(command) == ["other"]
+
+
+@pytest.mark.parametrize("writer", ["typed", "sdk"])
+def test_a_turn_before_a_mere_command_is_lacking(forest: Forest, writer: Writer) -> None:
+    """The same where the command came later: the headless did not know of the turn."""
+    forest.turn("other", "first-answer", writer)
+    assert forest.lacks(forest.add("printed", forest.add("/cost", "first-answer", "echo"), "echo")) == ["other"]
+
+
+def test_what_hangs_below_the_leaf_is_lacking(forest: Forest) -> None:
+    """A `last-prompt` may name a record that somebody went on from, while the file ends on a third branch."""
+    mine = forest.turn("mine", "first-answer", "sdk")
+    forest.turn("went on", mine, "typed")
+    forest.turn("third", "first-answer", "sdk")
+    assert forest.lacks(mine) == ["went on", "third"]
+
+
+def test_an_answer_below_the_leaf_is_lacking(forest: Forest) -> None:
+    """Where the prompt itself is named."""
+    forest.turn("mine", "first-answer", "sdk")
+    assert [e.uuid for e in lacking(Tree.of(forest.entries), "mine")] == ["mine-answer"]
+
+
+def test_a_name_counts_until_a_rewind_takes_it_back(forest: Forest) -> None:
+    """A rewind names no record; one that is not there, or not read, is passed over."""
+    before, after = forest.turn("before", "first-answer", "typed"), forest.turn("after", "first-answer", "typed")
+    named = {(): after, (before,): before, (before, "gone"): before, (before, "00000000-0000-0000-0000-000000000000"): after}
+    for names, leaf in named.items():
+        assert resumed_leaf(Tree.of(forest.entries, names), "2.1.332") == leaf
+
+
 def test_a_shell_command_of_a_person_is_lacking_too(forest: Forest) -> None:
     """It was run for the model to see."""
     shell = forest.add("!ls", "first-answer", "shell", "typed")
@@ -174,6 +211,8 @@ def test_no_tree_hangs_or_raises(
             writer=writer,
             timestamp=at,
             in_tree=True,
+            parent_is_logical=kind == "boundary" and parent is not None,
+            segment=(str(uuid), str(at), str(parent)) if kind == "boundary" and spliced else None,
         )
         for offset, (uuid, parent, kind, writer, at) in enumerate(edges)
     ]

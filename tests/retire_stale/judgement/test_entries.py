@@ -22,6 +22,7 @@ MEMBERS = [
     "isSidechain",
     "isMeta",
     "isCompactSummary",
+    "compactMetadata",
     "attachment",
     "entrypoint",
     "timestamp",
@@ -95,7 +96,27 @@ def test_the_parent_of_a_compaction_is_the_record_that_it_replaces() -> None:
     """A boundary stands at a root of its own, and names what it continues beside that."""
     boundary = {"type": "system", "subtype": "compact_boundary", "uuid": "b", "parentUuid": None, "logicalParentUuid": "a9"}
     assert entry_of(boundary, 0).parent == "a9"
-    assert entry_of({**boundary, "parentUuid": "p"}, 0).parent == "p"
+    assert entry_of(boundary, 0).physical_parent is None
+    both = entry_of({**boundary, "parentUuid": "p"}, 0)
+    assert both.parent == both.physical_parent == "p"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "segment"),
+    [
+        ({"preservedSegment": {"headUuid": "h", "anchorUuid": "a", "tailUuid": "t"}}, ("h", "a", "t")),
+        ({"preservedSegment": {"headUuid": "h", "tailUuid": 7}}, ("h", "", "")),
+        ({"preservedSegment": {}}, None),
+        ({"preservedSegment": "h"}, None),
+        ({}, None),
+        ("h", None),
+    ],
+)
+def test_a_compaction_may_keep_a_segment(metadata: object, segment: tuple[str, str, str] | None) -> None:
+    """Only a compaction does."""
+    boundary = {"type": "system", "subtype": "compact_boundary", "uuid": "b", "compactMetadata": metadata}
+    assert entry_of(boundary, 0).segment == segment
+    assert entry_of({**boundary, "subtype": "turn_duration"}, 0).segment is None
 
 
 @pytest.mark.parametrize(
