@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ccc_hookspecs.outcomes import Deferral, Facts, Kept, Outcome, RetirementFailure
+from ccc_hookspecs.outcomes import Deferral, Facts, Healed, Kept, Outcome, Proposal, RetirementFailure, Veto
+from ccc_hookspecs.signals import emit, healing_proposed
 from ccc_hookspecs.specs import Host
 from ccc_hookspecs.values import Headless, Tick
 from ccc_plugins.retire_stale.catch_up import CatchUp, catch_up
@@ -18,10 +19,13 @@ from ccc_plugins.retire_stale.evidence.branches import lost_prompts, read_tree, 
 from ccc_plugins.retire_stale.evidence.checkpoints import Checkpoints
 from ccc_plugins.retire_stale.evidence.children import descendants
 from ccc_plugins.retire_stale.evidence.evidence import Evidence
+from ccc_plugins.retire_stale.evidence.frames import Frame
 from ccc_plugins.retire_stale.evidence.observer import Judgement
+from ccc_plugins.retire_stale.healing import Patient, Unfinished, give
 from ccc_plugins.retire_stale.holds import Holds
 from ccc_plugins.retire_stale.identity import state
 from ccc_plugins.retire_stale.journal import Journal
+from ccc_plugins.retire_stale.judgement.history import Lack, takes_history
 from ccc_plugins.retire_stale.judgement.idleness import sign_kind
 from ccc_plugins.retire_stale.order import Order, Process
 from ccc_plugins.retire_stale.reporter import Reporter
@@ -38,6 +42,11 @@ log = logging.getLogger(__name__)
 
 FAILED_REST_SECONDS = 60.0
 """How long a process that could not be ended is let alone by ticks and launches; each attempt takes its session for some seconds."""
+
+TELLS_RELEASE_SECONDS = 5.0
+"""How long a process that was just started may take to tell its release in the registry; 0.3 to 0.9 s were measured."""
+TELLS_RELEASE_LOOK = 0.05
+"""Seconds between two looks for it."""
 
 NOT_ITS_HEADLESS = "no longer the session's headless"
 """The reason of a `Kept` for a process that the host knows for this session no more."""
@@ -58,6 +67,8 @@ class Flow:
         self.holds = Holds()
         self.sightings = Sightings()
         self._rests: dict[tuple[int, float | None], float] = {}
+        self._whole: set[tuple[int, float | None]] = set()
+        self._healing_rests: dict[tuple[int, float | None], float] = {}
         self._view: View | None = None
         self._tick: Tick | None = None
 
@@ -126,12 +137,105 @@ class Flow:
                 return Kept(headless=headless, mechanism=mechanism, reason=NOT_ITS_HEADLESS)
             if time.monotonic() < self._rests.get((now.pid, now.start_time), 0.0):
                 return Kept(headless=headless, mechanism=mechanism, reason="it could not be ended a moment ago")
+            self._heal_before_the_end(ccc, now, mechanism, reason, view)
             outcome = self.retire(ccc, now, mechanism=mechanism, reason=reason, wanted=_on_disk, view=view)
         if is_gone(outcome):
             self.forget(now)
         elif isinstance(outcome, RetirementFailure):
             self._rests[now.pid, now.start_time] = time.monotonic() + FAILED_REST_SECONDS
         return outcome
+
+    def _heal_before_the_end(self, ccc: Host, headless: Headless, mechanism: str, reason: str, view: View | None) -> None:
+        """Where whoever reads the transcript next would lack turns, have the process that is about to be ended bring them together."""
+        if self.settings.heal == "never" or self.settings.mode == "shadow" or self.evidence.is_fresh(ccc, headless):
+            return
+        judgement = self.evidence.judge(ccc, headless, view)
+        if judgement.idleness.verdict == "idle" and judgement.may_heal and self.lack(ccc, headless)[0].forked:
+            self.heal(ccc, headless, judgement, mechanism=mechanism, reason=reason)
+
+    def lack(self, ccc: Host, headless: Headless, *, settle: bool = False) -> tuple[Lack, tuple[Frame, ...]]:
+        """As `Evidence.lack`; that it cannot be told, where it cannot."""
+        try:
+            return self.evidence.lack(ccc, headless, settle=settle)
+        except Exception:  # whatever a transcript holds, what is left is to go on without
+            log.exception("session %s: what its process lacks could not be told", headless.session_id)
+            return Lack(obstacle="what it lacks cannot be told"), ()
+
+    def heal(self, ccc: Host, headless: Headless, judgement: Judgement, *, mechanism: str, reason: str) -> str | None:
+        """Give a headless what it lacks; None when it has all of it now, else why not. The caller holds the session's lock.
+
+        `judgement`: of the process as it is now, which says that this may be done (`may_heal`).
+        """
+        key, began_at = (headless.pid, headless.start_time), time.monotonic()
+        if began_at < self._healing_rests.get(key, 0.0):
+            return "it did not take what it was given a moment ago"
+        vetoes: tuple[Veto, ...] | None = None
+        given, turns = 0, tuple[str, ...]()
+        while True:
+            lacking, frames = self.lack(ccc, headless, settle=True)
+            if lacking.obstacle is not None:
+                return lacking.obstacle
+            if not frames:
+                break
+            if sum(len(frame.line) for frame in frames) > self.settings.heal_limit << 20:
+                return "it lacks more than may be given at once"
+            if vetoes is None:
+                proposal = Proposal(headless=headless, mechanism=mechanism, reason=reason, facts=judgement.facts())
+                if vetoes := emit(healing_proposed, mechanism, proposal):
+                    return f"vetoed: {vetoes[0].reason}"
+            try:
+                self._give(ccc, headless, frames, began_at)
+            except Unfinished as error:
+                log.warning("%s: session %s: process %d was not healed: %s", mechanism, headless.session_id, headless.pid, error)
+                self._healing_rests[key] = time.monotonic() + FAILED_REST_SECONDS
+                return str(error)
+            headless = _as_known_now(ccc, headless) or headless
+            given, turns = given + len(frames), (*turns, *lacking.turns)
+        if given:
+            self._report_healing(headless, judgement, mechanism, reason, turns, given, time.monotonic() - began_at)
+        return None if self.evidence.is_fresh(ccc, headless) else "it does not know everything yet"
+
+    def is_whole(self, headless: Headless) -> bool:
+        """Whether it was seen that this process read everything that was said before it was started."""
+        return (headless.pid, headless.start_time) in self._whole
+
+    def make_whole(self, ccc: Host, headless: Headless, *, mechanism: str) -> bool:
+        """Give a fresh process what was said before its start and it did not read; True when it has all of it now."""
+        lacking, frames = self.lack(ccc, headless)
+        if lacking.obstacle is None and not frames:
+            if lacking.seen:
+                self._whole.add((headless.pid, headless.start_time))
+            return True
+        if lacking.obstacle is not None or (judgement := self._when_ready(ccc, headless, lacking.release)) is None:
+            return False
+        reason = "the branch that it reads lacks turns"
+        return self.heal(ccc, headless, judgement, mechanism=mechanism, reason=reason) is None
+
+    def _when_ready(self, ccc: Host, headless: Headless, release: str | None) -> Judgement | None:
+        """Judge a process that may have been started a moment ago; None when it cannot be healed.
+
+        It tells its release within a second; where that of the session's last writer does not, nothing is waited for.
+        """
+        end = time.monotonic() + TELLS_RELEASE_SECONDS
+        while not (judgement := self.evidence.judge(ccc, headless)).may_heal:
+            if judgement.takes_history or not takes_history(release) or time.monotonic() >= end:
+                return None
+            time.sleep(TELLS_RELEASE_LOOK)
+        return judgement
+
+    def _give(self, ccc: Host, headless: Headless, frames: tuple[Frame, ...], began_at: float) -> None:
+        transcript = self.evidence.transcript_of(ccc, headless)
+        if transcript is None or headless.stdout_log is None:
+            raise Unfinished("its files are not known")
+        give(ccc, Patient(headless, headless.stdout_log, transcript, began_at + self.settings.heal_seconds), frames)
+
+    def _report_healing(
+        self, headless: Headless, judgement: Judgement, mechanism: str, reason: str, turns: tuple[str, ...], records: int, seconds: float
+    ) -> None:
+        self.journal.note_healing(headless, mechanism=mechanism, reason=reason)
+        facts = judgement.facts()
+        outcome = Healed(headless=headless, mechanism=mechanism, reason=reason, facts=facts, turns=turns, records=records, seconds=seconds)
+        self.reporter.report(outcome)
 
     def catch_up(self, ccc: Host, headless: Headless) -> CatchUp | None:
         """The turns that a `--resume` lacks as the transcript is now; None when it lacks nothing, or when that is switched off.
@@ -159,7 +263,10 @@ class Flow:
     def forget(self, headless: Headless) -> None:
         """The process is gone."""
         self.evidence.forget(headless)
-        self._rests.pop((headless.pid, headless.start_time), None)
+        key = (headless.pid, headless.start_time)
+        self._rests.pop(key, None)
+        self._healing_rests.pop(key, None)
+        self._whole.discard(key)
 
 
 def waits_for(outcome: Outcome) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ two processes that want to retire the same headless one acts. No journal, no sig
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 import time
@@ -20,9 +21,11 @@ from ccc_hookspecs.values import Headless
 from ccc_plugins.retire_stale.identity import presence
 from ccc_plugins.retire_stale.store import Store, StoreError
 
-Ending: TypeAlias = Literal["retired", "deferred", "kept", "exited", "failed", "interrupted", "thawed", "abandoned"]
-"""How an attempt ended. `exited`: by itself, before we ended it. `interrupted`: an error broke it off. `thawed`, `abandoned`:
-its host died before it could say, leaving the process frozen or not."""
+log = logging.getLogger(__name__)
+
+Ending: TypeAlias = Literal["retired", "healed", "deferred", "kept", "exited", "failed", "interrupted", "thawed", "abandoned"]
+"""How an attempt ended. `healed`: it was given what it did not know, and lives on. `exited`: by itself, before we ended it.
+`interrupted`: an error broke it off. `thawed`, `abandoned`: its host died before it could say, leaving the process frozen or not."""
 
 ATTEMPTS_KEPT = 1000
 """How many closed attempts are remembered."""
@@ -96,6 +99,13 @@ class Journal:
             if attempt.host_pid != os.getpid() and not _host_died(attempt):
                 raise AlreadyClaimed(attempt.host_pid)
             _close(db, attempt.id, "abandoned", None, None)
+
+    def note_healing(self, headless: Headless, *, mechanism: str, reason: str) -> None:
+        """Note that a headless was healed; nothing had to be recorded before. Never raises."""
+        try:
+            self.finish(self.begin(headless, mechanism=mechanism, reason=reason, freezes=False), outcome="healed", rung="judge")
+        except (AlreadyClaimed, StoreError) as error:
+            log.warning("session %s: a healing could not be recorded: %s", headless.session_id, error)
 
     def finish(self, attempt: int, *, outcome: Ending, rung: Rung, exit_code: int | None = None) -> bool:
         """Close an intent. Never raises: what happened has happened. False, and logged, when it could not be recorded."""

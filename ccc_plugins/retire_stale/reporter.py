@@ -10,8 +10,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from blinker import NamedSignal
 
-from ccc_hookspecs.outcomes import Deferral, Kept, Outcome, Retirement, RetirementFailure
-from ccc_hookspecs.signals import emit, headless_kept, headless_retired, retirement_deferred, retirement_failed
+from ccc_hookspecs.outcomes import Deferral, Healed, Kept, Outcome, Retirement, RetirementFailure
+from ccc_hookspecs.signals import emit, headless_healed, headless_kept, headless_retired, retirement_deferred, retirement_failed
 from ccc_hookspecs.values import Headless
 from ccc_plugins.retire_stale.judgement.idleness import sign_kind
 
@@ -24,8 +24,8 @@ REMEMBERED = 4096
 class Reporter:
     """Says an outcome once. What it remembers is in memory only, so that a restarted host says it once more.
 
-    A retirement and a failure are always said. A deferral is said when it begins and when its reason or signs change, a keeping when
-    its reason is new for that process and mechanism, or ends a deferral that was said.
+    A retirement, a healing and a failure are always said. A deferral is said when it begins and when its reason or signs change, a
+    keeping when its reason is new for that process and mechanism, or ends a deferral that was said.
     """
 
     def __init__(self, remembered: int = REMEMBERED) -> None:
@@ -58,7 +58,10 @@ class Reporter:
             if isinstance(outcome, Deferral):
                 return self._deferred.put(process, (outcome.since, outcome.reason, tuple(map(sign_kind, outcome.facts.signs))))
             ends = self._deferred.forget(process)
-            return not isinstance(outcome, Kept) or self._kept.put((*process, outcome.reason, outcome.would_retire), True) or ends
+            return not isinstance(outcome, Kept) or self._is_new_keeping(process, outcome) or ends
+
+    def _is_new_keeping(self, process: Process, kept: Kept) -> bool:
+        return self._kept.put((*process, kept.reason, kept.would_retire, kept.would_heal), True)
 
 
 Process: TypeAlias = tuple[int, float | None, str]
@@ -94,6 +97,7 @@ class _Memory(Generic[V]):
 
 _SIGNALS: dict[type[Any], NamedSignal] = {
     Retirement: headless_retired,
+    Healed: headless_healed,
     Deferral: retirement_deferred,
     Kept: headless_kept,
     RetirementFailure: retirement_failed,
@@ -107,6 +111,9 @@ def _log(outcome: Outcome) -> None:
     if isinstance(outcome, Retirement):
         took = (outcome.seconds, outcome.rung, outcome.exit_code)
         log.info("%s: retired process %d of session %s: %s; %.3f s, by %s, exit code %s", *subject, outcome.reason, *took, extra=extra)
+    elif isinstance(outcome, Healed):
+        given = (len(outcome.turns), outcome.records, outcome.seconds)
+        log.info("%s: healed process %d of session %s: %s; %d turns, %d records, %.3f s", *subject, outcome.reason, *given, extra=extra)
     elif isinstance(outcome, Deferral):
         log.info("%s: deferred process %d of session %s: %s; %s", *subject, outcome.reason, ", ".join(outcome.facts.signs), extra=extra)
     elif isinstance(outcome, Kept):

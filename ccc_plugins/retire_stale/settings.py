@@ -14,7 +14,9 @@ from ccc_hookspecs.config import setting
 class Settings:
     """One field a key. Each says its meaning, unit, range and what 0 means in its metadata; `settings_table` renders them."""
 
-    mode: Literal["act", "shadow"] = setting("act", doc="`act` retires; `shadow` judges, reports what it would retire, and ends nothing.")
+    mode: Literal["act", "shadow"] = setting(
+        "act", doc="`act` heals and retires; `shadow` judges and reports what it would heal or retire, gives nothing and ends nothing."
+    )
     lock_seconds: float = setting(
         2.0,
         doc="How long to wait for a session's lock before the session is left to a later look.",
@@ -67,7 +69,24 @@ class Settings:
         minimum=1,
         maximum=100,
     )
-    catch_up: bool = setting(True, doc="Give a fresh process the turns that its branch of a forked transcript lacks.")
+    heal: Literal["held", "always", "never"] = setting(
+        "held",
+        doc="When a process is given the turns that it does not know, and kept. `held`: where it cannot be ended for now, where a fresh "
+        "one would lack turns too, and a fresh one itself. `always`: also instead of retiring it before a text goes in. `never`.",
+    )
+    heal_seconds: float = setting(
+        10.0,
+        doc="How long that may take before a text; past it the text is held, and the rest is given at the next try.",
+        unit="s",
+        minimum=0.1,
+        maximum=120,
+    )
+    heal_limit: int = setting(
+        32, doc="The most that is given at once; where more is lacking, nothing is.", unit="MB", minimum=1, maximum=1024
+    )
+    catch_up: bool = setting(
+        True, doc="Where it cannot be healed, give a fresh process the turns that its branch of a forked transcript lacks as a text."
+    )
     catch_up_limit: int = setting(
         20_000,
         doc="The longest such text; the oldest turns are cut first, and the text says so.",

@@ -63,7 +63,8 @@ def test_table_has_one_row_a_setting_with_all_that_is_documented() -> None:
     assert [row.split("`")[1] for row in rows] == [item.name for item in dataclasses.fields(Settings)]
     assert all(row.count("|") == 6 for row in rows)
     assert rows[0] == (
-        '| `mode` | `"act"` |  | `"act"`, `"shadow"` | `act` retires; `shadow` judges, reports what it would retire, and ends nothing. |'
+        '| `mode` | `"act"` |  | `"act"`, `"shadow"` | `act` heals and retires; `shadow` judges and reports what it would heal or retire,'
+        " gives nothing and ends nothing. |"
     )
     assert "| `lock_seconds` | `2.0` | s | 0 to 60 |" in table
     assert "| `catch_up` | `true` |  | `true`, `false` |" in table

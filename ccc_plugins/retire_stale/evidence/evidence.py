@@ -14,8 +14,10 @@ from ccc_hookspecs.claude.paths import TranscriptFinder, process_config_dir
 from ccc_hookspecs.specs import Host
 from ccc_hookspecs.values import Headless
 from ccc_plugins.retire_stale.evidence.checkpoints import Checkpoints
+from ccc_plugins.retire_stale.evidence.frames import Frame
 from ccc_plugins.retire_stale.evidence.observer import Judgement, Observer, Surroundings
 from ccc_plugins.retire_stale.judgement.attribution import Attribution
+from ccc_plugins.retire_stale.judgement.history import Lack
 
 if TYPE_CHECKING:  # what looks at processes is not needed before the first such look
     from ccc_plugins.retire_stale.evidence.surroundings import Probe, View
@@ -83,6 +85,20 @@ class Evidence:
         except Exception:  # whatever fails there, an installation without psutil among it, must not hide what the files say
             log.warning("session %s: its processes could not be looked at", headless.session_id, exc_info=True)
             return Surroundings(now=time.time())
+
+    def lack(self, ccc: Host, headless: Headless, *, settle: bool = False) -> tuple[Lack, tuple[Frame, ...]]:
+        """What the headless lacks of what everybody said, and the lines that give it that. Reads the end of the transcript anew.
+
+        `settle`: where no line is left to give, what is left over is not for the headless to know, and it is fresh.
+        """
+        observed = self._of(headless)
+        with observed.lock:
+            self._read(ccc, observed, headless)
+            found = observed.observer.lack()
+            frames = observed.observer.frames(found)
+            if settle and found.obstacle is None and not frames:
+                observed.observer.dismiss_left_over()
+            return found, frames
 
     def settled(self, ccc: Host, headless: Headless) -> bool:
         """Whether the transcript holds by now the last answer that the log shows."""

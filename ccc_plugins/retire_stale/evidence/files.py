@@ -10,6 +10,7 @@ from ccc_plugins.retire_stale.evidence.checkpoints import Checkpoints
 from ccc_plugins.retire_stale.evidence.news import News
 from ccc_plugins.retire_stale.evidence.stdout_log import StdoutLog
 from ccc_plugins.retire_stale.evidence.transcript import State, Transcript
+from ccc_plugins.retire_stale.judgement.copies import is_copy_id
 from ccc_plugins.retire_stale.judgement.idleness import Log
 from ccc_plugins.retire_stale.judgement.stream import Stream
 
@@ -77,10 +78,13 @@ class Files:
             self._kept_at = read
 
     def _read_transcript(self, transcript: Transcript, sent: tuple[SentInput, ...]) -> None:
-        stream = self.log.stream
-        new = stream.take_ids() + self._newly_sent(sent)
+        stream, newly_sent = self.log.stream, self._newly_sent(sent)
+        given = [s.message_id for s in newly_sent if is_others_record(s)]
+        transcript.give(given)
+        new = stream.take_ids() + [s.message_id for s in newly_sent if not is_others_record(s)]
         self._ids_given = True
-        first = [*stream.first_ids, *(s.message_id for s in sent[:4])]
+        others = {s.message_id for s in sent if is_others_record(s)}
+        first = [own for own in (*stream.first_ids, *(s.message_id for s in sent[:4])) if own not in others]
         self.state = transcript.look(first, new, compacted=stream.compactions > 0)
         if self.state == "replaced":
             self.transcript = None
@@ -94,8 +98,13 @@ class Files:
         self.log.grew = self.log.grew or grew
         transcript.claim(self.log.stream.take_ids())
 
-    def _newly_sent(self, sent: tuple[SentInput, ...]) -> list[str]:
-        """The ids not claimed yet. A host that leaves out what was acknowledged long ago has its ids claimed again: no harm."""
+    def _newly_sent(self, sent: tuple[SentInput, ...]) -> tuple[SentInput, ...]:
+        """The inputs not claimed yet. A host that leaves out what was acknowledged long ago has its ids claimed again: no harm."""
         before, self._claimed = self._claimed, sent
         goes_on = before and sent[:1] == before[:1] and sent[len(before) - 1 : len(before)] == before[-1:]
-        return [s.message_id for s in (sent[len(before) :] if goes_on else sent)]
+        return sent[len(before) :] if goes_on else sent
+
+
+def is_others_record(sent: SentInput) -> bool:
+    """Whether this input gives a headless a record that another writer wrote, under that record's own id."""
+    return sent.history and not is_copy_id(sent.message_id)

@@ -11,6 +11,7 @@ from ccc_hookspecs.claude.jsonl import Line, Lines, Record, parse
 from ccc_plugins.retire_stale.evidence.anchor import Anchor
 from ccc_plugins.retire_stale.evidence.skim_record import entry_at
 from ccc_plugins.retire_stale.judgement.attribution import Ledger
+from ccc_plugins.retire_stale.judgement.copies import is_copy_id
 from ccc_plugins.retire_stale.judgement.entries import Entry, entry_of
 from ccc_plugins.retire_stale.judgement.intake import Intake
 
@@ -73,8 +74,13 @@ class News:
         self.recent.append(entry.uuid)
         if entry.message_id is not None:
             self.recent.append(entry.message_id)
-        if not self._was_loaded(entry, spawned_at):
-            self.intake.see(entry, self.ledger.add(entry))
+        if self._was_loaded(entry, spawned_at):
+            return
+        own = self.ledger.add(entry)
+        if own and (self.ledger.was_given(entry.uuid) or is_copy_id(entry.uuid)):
+            self.intake.see_history()
+        else:
+            self.intake.see(entry, own)
 
     def _was_loaded(self, entry: Entry, spawned_at: float | None) -> bool:
         """A record between the loaded leaf and the first own one may stand on a branch that was there before, and was passed by."""

@@ -12,9 +12,13 @@ from ccc_plugins.retire_stale.evidence.anchor import find_record
 from ccc_plugins.retire_stale.evidence.branches import last_of, lost_prompts, read_tree
 from ccc_plugins.retire_stale.evidence.checkpoints import Checkpoints
 from ccc_plugins.retire_stale.evidence.files import Files
+from ccc_plugins.retire_stale.evidence.frames import Frame, frames_of
+from ccc_plugins.retire_stale.evidence.transcript import Transcript
 from ccc_plugins.retire_stale.judgement.attribution import Attribution, AttributionFacts, attribute
-from ccc_plugins.retire_stale.judgement.branches import release_numbers
+from ccc_plugins.retire_stale.judgement.branches import Tree, release_numbers, resumed_leaf
+from ccc_plugins.retire_stale.judgement.copies import is_copy_id
 from ccc_plugins.retire_stale.judgement.entries import Entry
+from ccc_plugins.retire_stale.judgement.history import Lack, Memory, lack, takes_history, whole_branch
 from ccc_plugins.retire_stale.judgement.idleness import Idleness, IdlenessFacts, UnacknowledgedInput, judge_idleness
 from ccc_plugins.retire_stale.judgement.intake import Intake
 
@@ -30,6 +34,7 @@ _NOTICES_STAY_QUEUED = (2, 1, 6)
 class Surroundings:
     """What is known of a headless besides its files, at `now` (seconds since the epoch); None is *unknown* throughout.
 
+    `release`: of Claude Code, as its record in the registry says. `writers`: another live process on the session may be at work on it.
     `woke_at`: when the machine last woke from a sleep, in seconds since the epoch. `unread`: bytes in its FIFO. `tools`: its running tool
     processes. `children`: the number of its live children. `registry_status` and `registered`: from its record in the live-session
     registry. `others`: whether another process is alive on the session. `computing`: it used more than a trace of CPU. `subagents`: a
@@ -44,6 +49,8 @@ class Surroundings:
     registry_status: str | None = None
     registered: bool | None = None
     others: bool | None = None
+    writers: bool | None = None
+    release: str | None = None
     computing: bool | None = None
     subagents: bool = False
 
@@ -53,16 +60,24 @@ class Judgement:
     """Both verdicts on one headless.
 
     `on_disk`: the transcript is there to be read. `resumable`: ending it loses no history: the
-    transcript is there, and holds its last turn or will once it has caught up with the log.
+    transcript is there, and holds its last turn or will once it has caught up with the log. `takes_history`: its release is known to.
+    `writers`: as in `Surroundings`. `release`: the one that wrote last to the transcript.
     """
 
     attribution: Attribution
     idleness: Idleness
     resumable: bool
     on_disk: bool
+    takes_history: bool
+    writers: bool | None
     release: str | None
     transcript_size: int | None
     log_size: int | None
+
+    @property
+    def may_heal(self) -> bool:
+        """Whether it could be given what it lacks now: it can take that, runs no turn, and nobody is at work on what it would be given."""
+        return self.takes_history and self.idleness.between_turns and self.on_disk and self.writers is False
 
     def facts(self) -> Facts:
         """As signals carry it."""
@@ -158,6 +173,8 @@ class Observer:
             idleness=judge_idleness(self._idleness_facts(around)),
             resumable=self._files.state == "readable" and (attribution.verdict == "stale" or self.settled()),
             on_disk=self._files.state == "readable",
+            takes_history=takes_history(self._files.log.stream.release or around.release),
+            writers=around.writers,
             release=self._files.transcript.release if self._files.transcript is not None else None,
             transcript_size=self._files.transcript.size if self._files.transcript is not None else None,
             log_size=self._files.log.size,
@@ -172,10 +189,53 @@ class Observer:
             return ()
         tree = read_tree(self._files.transcript.path)
         stream, sent = self._files.log.stream, self._headless.sent or ()
-        own = [*stream.mentioned, *(s.message_id for s in sent), *(stream.last_answer or ())]
+        own = [*stream.mentioned, *(s.message_id for s in sent if not s.history), *(stream.last_answer or ())]
         leaf = last_of(tree, own) if alive else None
         found = lost_prompts(tree, release or self._files.transcript.release, headless_leaf=leaf)
         return tuple(e.uuid for e in found if e.uuid is not None)
+
+    def lack(self) -> Lack:
+        """What the headless lacks of what everybody said. Reads the end of the transcript anew."""
+        transcript = self._files.transcript
+        if transcript is None or not transcript.anchored or self._files.state != "readable" or self._files.log_state != "readable":
+            return Lack(obstacle="what it knows cannot be told")
+        if self._moved_to() is not None:
+            return Lack(obstacle="it went on to another session")
+        tree = read_tree(transcript.path)
+        return lack(tree, self._files.log.stream.release or tree.release, self._memory(tree, transcript))
+
+    def frames(self, lack: Lack) -> tuple[Frame, ...]:
+        """The lines that give it what it lacks, in order; see `frames_of`."""
+        transcript, background = self._files.transcript, self._files.log.stream.background
+        return () if transcript is None else frames_of(transcript.path, self._headless.session_id, lack, frozenset(background.open))
+
+    def _memory(self, tree: Tree, transcript: Transcript) -> Memory:
+        sent = self._headless.sent or ()
+        given = frozenset(s.message_id for s in sent if s.history and self._is_written(tree, s.message_id))
+        own = {*self._files.log.stream.mentioned, *(s.message_id for s in sent)} - {s.message_id for s in sent if s.history}
+        leaf = last_of(tree, [*own, *given, *(self._files.log.stream.last_answer or ())])
+        before = read_tree(transcript.path, end=transcript.loaded_to) if transcript.loaded_to else Tree(nodes={})
+        loaded = next((e.uuid for e in tree.above(leaf) if e.uuid in before.nodes and e.uuid not in given), None)
+        read = resumed_leaf(before, self._files.log.stream.release or before.release) if loaded is None else loaded
+        return Memory(
+            loaded_to=transcript.loaded_to,
+            loaded=whole_branch(before, read),
+            left_over=transcript.has_left_over,
+            given=given,
+            begins_at=transcript.begins_at,
+            leaf=leaf,
+        )
+
+    def _is_written(self, tree: Tree, uuid: str) -> bool:
+        """Whether the headless has written this record of history, which is a copy or another writer's own."""
+        found = tree.nodes.get(uuid)
+        return found is not None and (is_copy_id(uuid) or found.offset > tree.first_offsets[uuid])
+
+    def dismiss_left_over(self) -> None:
+        """What is left over at the last `read` is not for the headless to know."""
+        transcript = self._files.transcript
+        if transcript is not None:
+            transcript.dismiss([entry.uuid for entry in transcript.left_over() if entry.uuid is not None])
 
     def _moved_to(self) -> str | None:
         """The session that a `/clear` led to. An id that `--resume` alone prints from the start is not one.
@@ -254,8 +314,8 @@ class Observer:
         return not at_once and intake.takes_between(closed_at, closed_at + _UNDER_WAY) > 0
 
     def _pending(self, sent: tuple[SentInput, ...]) -> list[SentInput]:
-        """The inputs of which no id tells that they are finished, or were taken."""
-        pending = [s for s in sent if s.message_id not in self._files.log.stream.finished]
+        """The inputs of which no id tells that they are finished, or were taken. History that was lost on its way is given again."""
+        pending = [s for s in sent if not s.history and s.message_id not in self._files.log.stream.finished]
         return pending if self._files.log.stream.lifecycle else self._after_last_seen(pending)
 
     def _owed(self, pending: list[SentInput], sent: tuple[SentInput, ...], now: float) -> list[UnacknowledgedInput]:

@@ -15,6 +15,7 @@ from ccc_hookspecs.values import Headless
 from ccc_plugins.retire_stale.evidence.children import claude_below, left_behind, running_tools
 from ccc_plugins.retire_stale.evidence.fifo import unread_bytes
 from ccc_plugins.retire_stale.evidence.observer import Surroundings
+from ccc_plugins.retire_stale.evidence.process_rows import ProcessRow
 from ccc_plugins.retire_stale.evidence.processes import (
     Identity,
     InteractiveWriter,
@@ -121,6 +122,8 @@ class Probe:
             registry_status=None if record is None else record.status,
             registered=None if registry.state == "unreadable" else record is not None,
             others=_others(headless, config_dir, view),
+            writers=_writers(headless, config_dir, view),
+            release=None if record is None else record.version,
             subagents=transcript is not None and _writes_now(transcript),
         )
 
@@ -162,14 +165,29 @@ class Probe:
 
 def _others(headless: Headless, config_dir: Path, view: View) -> bool | None:
     """Whether another process is alive on the session, of whatever kind; None when the processes cannot be seen."""
-    table, registry, session = view.table, view.registry(config_dir), headless.session_id.lower()
-    if not table.readable:
+    if not view.table.readable:
         return None
+    return bool(_rows_of_others(headless, config_dir, view)) or bool(view.typists(headless, config_dir))
+
+
+def _writers(headless: Headless, config_dir: Path, view: View) -> bool | None:
+    """Whether another live process may be at work on the session: one that does not say that it is idle, as a one-shot never does."""
+    if not view.table.readable:
+        return None
+    registry = view.registry(config_dir)
+    records = [registry.of(row.pid, row.start_time) for row in _rows_of_others(headless, config_dir, view)]
+    if any(record is None or record.status != "idle" for record in records):
+        return True
+    return any(not writer.sure for writer in view.typists(headless, config_dir))
+
+
+def _rows_of_others(headless: Headless, config_dir: Path, view: View) -> list[ProcessRow]:
+    """The live processes that name the session, besides the headless and the Claude Code below it."""
+    table, registry, session = view.table, view.registry(config_dir), headless.session_id.lower()
     rows = (table.rows.get(record.pid) for record in registry.by_session.get(session, ()))
     listed = [row for row in rows if row is not None and registry.of(row.pid, row.start_time) is not None]
-    if any(row.alive and row.pid != headless.pid for row in (*listed, *table.by_session.get(session, ()))):
-        return True
-    return bool(view.typists(headless, config_dir))
+    own = {headless.pid, *(identity.pid for identity in view.claude_below(headless))}
+    return [row for row in (*listed, *table.by_session.get(session, ())) if row.alive and row.pid not in own]
 
 
 def _writes_now(transcript: Path) -> bool:

@@ -58,6 +58,16 @@ class Transcript:
         return self._news.anchor is not None
 
     @property
+    def loaded_to(self) -> int:
+        """The byte position up to which the file stood there when the headless loaded it, as far as that is known."""
+        return 0 if self._news.anchor is None else self._news.anchor.start
+
+    @property
+    def begins_at(self) -> int | None:
+        """The byte position of the headless's first own record; None before it wrote one."""
+        return self._news.ledger.begins_at
+
+    @property
     def intake(self) -> Intake:
         return self._news.intake
 
@@ -103,6 +113,23 @@ class Transcript:
         if ids:
             self._news.ledger.claim(ids)
             self._left_over = None
+
+    def give(self, ids: list[str]) -> None:
+        """As `Ledger.give`."""
+        if ids:
+            self._news.ledger.give(ids)
+            self._left_over = None
+
+    def has_left_over(self, uuid: str) -> bool:
+        """As `Ledger.has_left_over`, without what stood in the file before."""
+        self.left_over()
+        return self._news.ledger.has_left_over(uuid)
+
+    def dismiss(self, uuids: Iterable[str]) -> None:
+        """These records are not for the headless to know."""
+        for uuid in uuids:
+            self._news.ledger.dismiss(uuid)
+        self._left_over = None
 
     def left_over(self) -> tuple[Entry, ...]:
         """The conversation records that are news and not the headless's, without those that stood in the file before."""

@@ -2,7 +2,8 @@
 
 The `Ledger` keeps the conversation records that nobody has accounted for yet. A record is accounted for when this headless
 printed it, when it is an input that was sent to it, or when one of its own records hangs below it: then it was in its
-memory. What is left over arrived from another writer. The order in which records and own ids come does not matter.
+memory. So it is when it was given to the headless as history, and the headless has written it a second time. What is left over
+arrived from another writer. The order in which records and own ids come does not matter.
 """
 
 from __future__ import annotations
@@ -20,25 +21,36 @@ _TIP = 256
 class Ledger:
     """The conversation records in the range that this headless has not accounted for, oldest first.
 
-    `answered_at`: the position of the last record that it printed, so not of an input; -1 before the first.
+    `answered_at`: the position of the last record that it printed, so not of an input; -1 before the first. `begins_at`: that of its
+    first own record, None before there is one.
     """
 
     def __init__(self) -> None:
         self._own: set[str] = set()
+        self._given: set[str] = set()
+        self._repeated: set[str] = set()
         self._open: dict[str, Entry] = {}
         self._by_message: dict[str, list[str]] = {}
-        self._above: dict[str, str] = {}
+        self._above: dict[str, str | None] = {}
         self._tip: set[str] = set()
         self._entrypoint: str | None = None
         self._boundary: str | None = None
+        self._spent: set[str] = set()
         self.answered_at = -1
+        self.begins_at: int | None = None
+
+    def give(self, ids: Iterable[str]) -> None:
+        """These `uuid`s of others' records were given to this headless as history. What it prints about them proves nothing."""
+        self._given.update(ids)
+        for uuid in self._given & self._repeated:
+            self._take(uuid)
 
     def claim(self, ids: Iterable[str]) -> None:
         """These are own: `uuid`s or `message.id`s of records, printed by this headless or sent to it."""
-        claimed = list(ids)
+        claimed = [own for own in ids if own not in self._given and own not in self._spent]
         self._own.update(claimed)
         for own in claimed:
-            for uuid in self._by_message.pop(own, [own]):
+            for uuid in [own] if own in self._spent else self._by_message.pop(own, [own]):
                 if uuid in self._open:
                     self._note_printed(self._open[uuid])
                     self._consume(self._open[uuid])
@@ -49,8 +61,10 @@ class Ledger:
 
         Records off the main chain, or without a `uuid`, account for nothing and are no one's.
         """
-        if entry.uuid is None or entry.uuid in self._above or entry.uuid in self._open:
+        if entry.uuid is None:
             return False
+        if entry.uuid in self._above or entry.uuid in self._open or entry.uuid in self._repeated:
+            return self._is_own_copy(entry.uuid)
         above = self._nearest(entry.parent)
         own = entry.uuid in self._own or (entry.message_id in self._own and entry.writer != "typed")
         self._grow_tip(entry.uuid, entry, own)
@@ -58,14 +72,23 @@ class Ledger:
             self._note_printed(entry)
             self._consume(entry)
             self._adopt(above)
-        elif entry.is_conversation:
+            return True
+        if entry.is_conversation:
             self._open[entry.uuid] = entry
-            self._link(entry.uuid, above)
             if entry.message_id is not None and entry.writer != "typed":
                 self._by_message.setdefault(entry.message_id, []).append(entry.uuid)
-        else:
-            self._link(entry.uuid, above)
-        return own
+        if above is not None or entry.writer == "typed":
+            # What is not conversation, is not typed and hangs below own records is most likely own: much of it is never printed.
+            self._above[entry.uuid] = above
+        return False
+
+    def was_given(self, uuid: str) -> bool:
+        """Whether this record was given to the headless as history."""
+        return uuid in self._given
+
+    def has_left_over(self, uuid: str) -> bool:
+        """Whether this record of the range is another writer's and unknown to the headless, be it conversation or what belongs to it."""
+        return uuid in self._open or uuid in self._above
 
     def continues(self, entry: Entry) -> bool:
         """Whether this record that is left over is an answer right below own records, or the summary below an own compaction, by the
@@ -73,8 +96,8 @@ class Ledger:
         return entry.kind in ("answer", "note") and entry.uuid in self._tip and entry.entrypoint == self._entrypoint
 
     def dismiss(self, uuid: str) -> None:
-        """This record stood in the file before: it is no news."""
-        self._forget(uuid)
+        """This record stood in the file before, or is not for this headless to know: it is no news."""
+        self._take(uuid)
 
     @property
     def left_over(self) -> tuple[Entry, ...]:
@@ -83,12 +106,28 @@ class Ledger:
 
     def _consume(self, entry: Entry) -> None:
         """Drop ids that have done their work. A `message.id` is needed on only where a release prints other `uuid`s than it writes: there
-        are APIs that give the same one to every answer.
+        are APIs that give the same one to every answer, so that once it is spent it proves nothing.
         """
         if entry.uuid in self._own:
             self._own.difference_update((entry.uuid, entry.message_id))
+            if len(self._spent) >= _TIP:
+                self._spent.clear()
+            self._spent.update([entry.message_id] if entry.message_id is not None else [])
+
+    def _is_own_copy(self, uuid: str) -> bool:
+        """Take one more copy of a record that stood in the range before: the headless's, when it was given the record."""
+        self._repeated.add(uuid)
+        if uuid in self._given:
+            self._take(uuid)
+        return uuid in self._given
+
+    def _take(self, uuid: str) -> None:
+        self._above.pop(uuid, None)
+        self._forget(uuid)
 
     def _note_printed(self, entry: Entry) -> None:
+        if self.begins_at is None or entry.offset < self.begins_at:
+            self.begins_at = entry.offset
         if entry.kind not in ("prompt", "queued"):
             self.answered_at = max(self.answered_at, entry.offset)
 
@@ -106,10 +145,6 @@ class Ledger:
 
     def _nearest(self, uuid: str | None) -> str | None:
         return uuid if uuid is not None and (uuid in self._open or uuid in self._above) else None
-
-    def _link(self, uuid: str, above: str | None) -> None:
-        if above is not None:
-            self._above[uuid] = above
 
     def _adopt(self, uuid: str | None) -> None:
         """Account for a record and for everything that it hangs below."""

@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import takewhile
 
+from ccc_plugins.retire_stale.judgement.copies import is_copied
 from ccc_plugins.retire_stale.judgement.entries import Entry, Kind, Writer
 
 PROMPTS: frozenset[Kind] = frozenset({"prompt", "queued", "shell"})
@@ -272,7 +273,7 @@ def lacking(tree: Tree, leaf: str | None) -> tuple[Entry, ...]:
     Not what was left behind on purpose, not what a summary on the branch sums up, and not what a catch-up on it gives back already.
     """
     branch = {entry.uuid: entry for entry in tree.path(leaf) if entry.uuid is not None}
-    told = _told(tree, branch)
+    told = told_by(tree, leaf)
     messages = {entry.message_id for entry in told.values() if entry.message_id is not None}
     given_back = {uuid for entry in told.values() for uuid in entry.gives_back}
     found: list[Entry] = []
@@ -283,30 +284,35 @@ def lacking(tree: Tree, leaf: str | None) -> tuple[Entry, ...]:
             lost = [] if other in told else [*_late_answer(tree, other, told.keys(), messages), *_prompts(tree, other, told.keys())]
             if lost and _unaware(tree, kept, other):
                 found += lost
-    return tuple(sorted((e for e in found if e.uuid not in given_back), key=lambda e: e.offset))
+    found = [e for e in found if e.uuid not in given_back and not is_copied(e.uuid or "", told.keys())]
+    return tuple(sorted(found, key=lambda e: e.offset))
 
 
-def _told(tree: Tree, branch: Mapping[str, Entry]) -> dict[str, Entry]:
-    """The records of a branch, and those that the summaries among them sum up."""
+def told_by(tree: Tree, leaf: str | None) -> dict[str, Entry]:
+    """The records of the branch up from `leaf`, and those that the summaries among them sum up."""
+    branch = {entry.uuid: entry for entry in tree.path(leaf) if entry.uuid is not None}
     told = dict(branch)
+    summed_up: set[str | None] = set()
     stack = list(branch)
     while stack:
         uuid = stack.pop()
-        boundary = uuid if uuid == next(iter(branch)) else tree.summaries.get(uuid)
-        for entry in _summed_up(tree, boundary):
-            if entry.uuid is not None and entry.uuid not in told:
-                told[entry.uuid] = entry
-                stack.append(entry.uuid)
+        boundary = uuid if uuid == leaf else tree.summaries.get(uuid)
+        for leaf in _leaves_before(tree, boundary):
+            for entry in takewhile(lambda e: e.uuid not in summed_up, tree.above(leaf)):
+                summed_up.add(entry.uuid)
+                if entry.uuid is not None and entry.uuid not in told:
+                    told[entry.uuid] = entry
+                    stack.append(entry.uuid)
     return told
 
 
-def _summed_up(tree: Tree, uuid: str | None) -> Iterator[Entry]:
-    """A compaction and what stood in memory when it was made; nothing for another record."""
+def _leaves_before(tree: Tree, uuid: str | None) -> Iterator[str | None]:
+    """A compaction, and the leaf of what it sums up where that is not above it; nothing for another record."""
     if uuid is None or (boundary := tree.nodes[uuid]).kind != "boundary":
         return
-    yield from tree.above(uuid)
+    yield uuid
     if boundary.segment is not None and boundary.segment[1] == uuid:
-        yield from tree.above(_last_summed_up(tree, boundary.segment[2], tree.first_offsets[uuid]))
+        yield _last_summed_up(tree, boundary.segment[2], tree.first_offsets[uuid])
 
 
 def _last_summed_up(tree: Tree, tail: str, end: int) -> str | None:

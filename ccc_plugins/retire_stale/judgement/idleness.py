@@ -63,24 +63,30 @@ class IdlenessFacts:
 
 @dataclass(frozen=True, slots=True)
 class Idleness:
-    """The verdict and every sign that made it. `lingering`: what keeps it busy is only work that may never end by itself."""
+    """The verdict and every sign that made it.
+
+    `lingering`: what keeps it busy is only work that may never end by itself. `between_turns`: no turn runs in it, whatever runs beside.
+    """
 
     verdict: IdlenessVerdict
     signs: tuple[str, ...]
     lingering: bool = False
+    between_turns: bool = False
 
 
 def judge_idleness(facts: IdlenessFacts) -> Idleness:
     """Busy on any sign of work, unknown on any gap in the proof, idle otherwise."""
-    working, lingering = tuple(_work(facts)), tuple(_lingering(facts))
-    if working or lingering:
-        return Idleness("busy", working + lingering, lingering=not working)
-    if _never_asked(facts):
-        return Idleness("idle", ("nothing was ever asked of it", "no children", "FIFO empty"))
+    working, doubtful, beside = tuple(_work(facts)), tuple(_doubtful(facts)), tuple(_beside(facts))
     gaps = tuple(_gaps(facts))
+    nothing_given = _nothing_given(facts)
+    if working or doubtful or beside:
+        between_turns = nothing_given or not (working or doubtful or gaps)
+        return Idleness("busy", working + beside + doubtful, lingering=not working, between_turns=between_turns)
+    if nothing_given and _is_ready(facts):
+        return Idleness("idle", ("nothing was ever asked of it", "no children", "FIFO empty"), between_turns=True)
     if gaps:
-        return Idleness("unknown", gaps)
-    return Idleness("idle", tuple(_rest(facts)))
+        return Idleness("unknown", gaps, between_turns=nothing_given)
+    return Idleness("idle", tuple(_rest(facts)), between_turns=True)
 
 
 def sign_kind(sign: str) -> str:
@@ -122,22 +128,26 @@ def _work(facts: IdlenessFacts) -> Iterator[str]:
         yield "CPU in use"
 
 
-def _lingering(facts: IdlenessFacts) -> Iterator[str]:
-    """Signs of work that may never end by itself, after the turn that began it."""
+def _beside(facts: IdlenessFacts) -> Iterator[str]:
+    """Signs of work beside the turns that may never end by itself, after the turn that began it."""
     for key, kind in facts.stream.background.open.items():
         if facts.stream.background.reported or key not in facts.noticed:
             yield f"background task {key[:4]} ({kind}) open"
     for tool in facts.tools or ():
         yield f"running tool: {tool}"
-    if facts.queued > 0:
-        yield f"{facts.queued} inputs enqueued in the transcript and not taken"
-    if facts.unanswered and facts.stream.turn is None:
-        yield "an input taken, nothing printed since"
     for alarm in facts.stream.alarms.values():
         if alarm.due is None:
             yield f"{alarm.kind} {alarm.key[:8]} armed"
         elif max(alarm.due, facts.woke_at or 0.0) + _ALARM_GRACE > facts.now:
             yield f"{alarm.kind} armed for {max(0.0, alarm.due - facts.now):.0f} s more"
+
+
+def _doubtful(facts: IdlenessFacts) -> Iterator[str]:
+    """Signs of a turn that may never have begun, and then never ends."""
+    if facts.queued > 0:
+        yield f"{facts.queued} inputs enqueued in the transcript and not taken"
+    if facts.unanswered and facts.stream.turn is None:
+        yield "an input taken, nothing printed since"
 
 
 _NOTICE_COMES = 10.0
@@ -147,12 +157,15 @@ _ALARM_GRACE = 120.0
 over its time for the first one after."""
 
 
-def _never_asked(facts: IdlenessFacts) -> bool:
-    """A process that was never given anything, that is past its registration and runs nothing: ending it loses nothing."""
+def _nothing_given(facts: IdlenessFacts) -> bool:
+    """A process that was never given anything, and that never began anything."""
     nothing_said = not facts.stream.begun and not facts.stream.ended and facts.log == "readable"
-    nothing_sent = facts.unacknowledged == () and not facts.asked and facts.unread == 0
-    nothing_runs = facts.children == 0 and facts.tools == ()
-    return nothing_said and nothing_sent and nothing_runs and facts.registered is True
+    return nothing_said and facts.unacknowledged == () and not facts.asked and facts.unread == 0
+
+
+def _is_ready(facts: IdlenessFacts) -> bool:
+    """One that is past its registration and runs nothing: if it was given nothing, ending it loses nothing."""
+    return facts.children == 0 and facts.tools == () and facts.registered is True
 
 
 def _gaps(facts: IdlenessFacts) -> Iterator[str]:

@@ -65,6 +65,10 @@ class Intake:
         elif entry.kind == "echo" and entry.writer != "typed":
             self.echo = entry.offset, entry.timestamp
 
+    def see_history(self) -> None:
+        """Take a record of history that the headless was given: it was taken last, and asks for no answer."""
+        self.take = None
+
     def unanswered(self, answered_at: int, closed_at: float | None, *, owes: bool) -> bool:
         """Whether an own input was taken behind which stands no outcome.
 

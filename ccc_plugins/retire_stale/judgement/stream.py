@@ -33,7 +33,8 @@ class Stream:
     `finished`: inputs that it did finish. `mentioned`: inputs that an event named. `lifecycle`: it reports commands. `hooks`: hooks that
     began and did not end. `background`: its background tasks. `requests`: questions to the host that have no answer. `alarms`: armed
     wake-ups and jobs. `last_answer`: `uuid` and `message.id` of the latest answer on the main chain; `answered_in`: the session that it
-    named. `compactions`: how many it reported. `first_ids`: the first own ids. `new_ids`: own ids since `take_ids`.
+    named. `compactions`: how many it reported. `first_ids`: the first own ids. `new_ids`: own ids since `take_ids`. `release`: of Claude
+    Code, as it said.
     """
 
     session_ids: list[str] = field(default_factory=list)
@@ -55,6 +56,7 @@ class Stream:
     last_answer: tuple[str | None, str | None] | None = None
     answered_in: str | None = None
     compactions: int = 0
+    release: str | None = None
     first_ids: list[str] = field(default_factory=list)
     new_ids: list[str] = field(default_factory=list)
     _calls: dict[str, tuple[str, Mapping[str, Any]]] = field(default_factory=dict)
@@ -185,6 +187,7 @@ class Stream:
         match event.get("subtype"):
             case "init":
                 self._open("a turn began, no result since")
+                self.release = _text(event.get("claude_code_version")) or self.release
                 self.background.turn_began()
             case "status" if event.get("status"):
                 self._open(f"status {event['status']}")

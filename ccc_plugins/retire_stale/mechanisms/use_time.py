@@ -12,7 +12,7 @@ from ccc_hookspecs.specs import Host, hookimpl
 from ccc_hookspecs.values import Decision, Deliver, Headless, Hold, Injection, Respawn
 from ccc_plugins.retire_stale.evidence.observer import Judgement
 from ccc_plugins.retire_stale.flow import Flow, is_gone, waits_for
-from ccc_plugins.retire_stale.judgement.decision import course
+from ccc_plugins.retire_stale.judgement.decision import Course, course
 from ccc_plugins.retire_stale.judgement.idleness import sign_kind
 from ccc_plugins.retire_stale.plugin import plugin
 
@@ -25,7 +25,7 @@ configure = plugin.configure
 
 @hookimpl
 def pre_inject(ccc: Host, injection: Injection) -> Decision | None:
-    """Deliver to a fresh headless; retire a stale one that is idle and have a fresh one started; hold while it is busy."""
+    """Deliver to a fresh headless; retire a stale one that is idle and have a fresh one started; heal one that cannot be ended, or hold."""
     headless = injection.headless
     if headless.engine != "claude" or not headless.owned:
         return None
@@ -35,7 +35,7 @@ def pre_inject(ccc: Host, injection: Injection) -> Decision | None:
     if seen.verdict == "fresh":
         flow.holds.drop(injection)
         flow.reporter.end_deferral(headless, NAME, "it has seen everything by now")
-        return _first_input(ccc, flow, headless)
+        return _to_fresh(ccc, flow, headless)
     try:
         return _decide(ccc, flow, injection)
     except Exception as error:
@@ -46,30 +46,58 @@ def pre_inject(ccc: Host, injection: Injection) -> Decision | None:
         return _held(flow, injection, Hold(reason=f"{seen.reason}; not retired: {type(error).__name__}"))
 
 
-def _first_input(ccc: Host, flow: Flow, headless: Headless) -> Deliver | None:
-    """A process that was resumed and was given nothing yet gets the turns that its branch lacks, whoever retired the one before."""
-    if headless.sent != () or headless.resumed is False or flow.settings.mode == "shadow":
+def _to_fresh(ccc: Host, flow: Flow, headless: Headless) -> Deliver | None:
+    """A process that was resumed gets the turns that its branch lacks, whoever forked the transcript before.
+
+    Which branch it read is expected at first, and seen as soon as it wrote something itself; so that is looked at until then.
+    """
+    if headless.resumed is False or flow.settings.mode == "shadow" or flow.is_whole(headless):
         return None
-    given = flow.catch_up(ccc, headless)
+    if flow.settings.heal != "never" and flow.make_whole(ccc, headless, mechanism=NAME):
+        return None
+    given = flow.catch_up(ccc, headless) if headless.sent == () else None
     return Deliver(catch_up=given.text, catch_up_turns=given.turns) if given is not None else None
 
 
 def _decide(ccc: Host, flow: Flow, injection: Injection) -> Decision | None:
     judgement = flow.evidence.judge(ccc, injection.headless)
     way = course(judgement.attribution.verdict, judgement.idleness.verdict, resumable=judgement.resumable)
+    heals = _heals(ccc, flow, injection, judgement, way)
+    if flow.settings.mode == "shadow":
+        return _deliver(flow, injection, judgement, would_retire=way == "respawn" and not heals, would_heal=heals)
+    if heals and _heal(ccc, flow, injection, judgement):
+        return Deliver()
     if way == "hold" and injection.overrule:
         way = "respawn"
-    if way == "deliver" or flow.settings.mode == "shadow":
-        return _deliver(flow, injection, judgement, would_retire=way == "respawn")
+    if way == "deliver":
+        return _deliver(flow, injection, judgement)
     return _respawn(ccc, flow, injection, judgement) if way == "respawn" else _hold(flow, injection, judgement)
 
 
-def _deliver(flow: Flow, injection: Injection, judgement: Judgement, *, would_retire: bool) -> Decision | None:
+def _heals(ccc: Host, flow: Flow, injection: Injection, judgement: Judgement, way: Course) -> bool:
+    """Whether to give a stale process what it lacks: where it cannot be ended, and where the next one would lack turns."""
+    heal = flow.settings.heal
+    if judgement.attribution.verdict != "stale" or heal == "never" or not judgement.may_heal:
+        return False
+    return heal == "always" or way == "hold" or flow.lack(ccc, injection.headless)[0].forked
+
+
+def _heal(ccc: Host, flow: Flow, injection: Injection, judgement: Judgement) -> bool:
+    why_not = flow.heal(ccc, injection.headless, judgement, mechanism=NAME, reason=f"stale: {judgement.attribution.reason}")
+    if why_not is None:
+        flow.holds.drop(injection)
+        flow.reporter.end_deferral(injection.headless, NAME, "it was given everything")
+    return why_not is None
+
+
+def _deliver(
+    flow: Flow, injection: Injection, judgement: Judgement, *, would_retire: bool = False, would_heal: bool = False
+) -> Decision | None:
     """To one that is not known to have seen everything, or that only shadow mode delivers to; and say so."""
     shadow, seen = flow.settings.mode == "shadow", judgement.attribution
     reason = f"{'shadow mode' if shadow else 'delivered although'}: {seen.verdict}: {seen.reason}"
-    kept = Kept(headless=injection.headless, mechanism=NAME, reason=reason, facts=judgement.facts(), would_retire=would_retire)
-    flow.reporter.report(kept)
+    would = {"would_retire": would_retire, "would_heal": would_heal}
+    flow.reporter.report(Kept(headless=injection.headless, mechanism=NAME, reason=reason, facts=judgement.facts(), **would))
     return None if shadow else Deliver()
 
 
