@@ -41,6 +41,9 @@ class Agents:
     def session_lock(self, session_id: str, timeout: float) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def write(self, headless: Headless, line: bytes) -> None:
+        raise AssertionError(f"process {headless.pid} is busy and was given something")
+
     def released(self, headless: Headless) -> None:
         raise AssertionError(f"process {headless.pid} is busy and was released")
 

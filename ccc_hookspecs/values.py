@@ -63,7 +63,7 @@ class SentInput:
         kind, message_id = said.get("type"), said.get("uuid")
         if kind not in ("user", "assistant") or not is_uuid(message_id):
             return None
-        return cls(message_id=message_id, sent_at=sent_at, history=kind == "assistant" or said.get("shouldQuery") is False)
+        return cls(message_id=str(message_id), sent_at=sent_at, history=kind == "assistant" or said.get("shouldQuery") is False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

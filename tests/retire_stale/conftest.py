@@ -18,7 +18,7 @@ import filelock
 import psutil
 import pytest
 
-from ccc_hookspecs.errors import SessionLockTimeout
+from ccc_hookspecs.errors import NotWritten, SessionLockTimeout
 from ccc_hookspecs.outcomes import Facts, Outcome
 from ccc_hookspecs.processes import start_time
 from ccc_hookspecs.signals import namespace
@@ -69,6 +69,9 @@ class FakeHost:
 
     def session_lock(self, session_id: str, timeout: float) -> AbstractContextManager[None]:
         return self._locked(session_id, timeout)
+
+    def write(self, headless: Headless, line: bytes) -> None:
+        raise NotWritten(headless.session_id, "it has no FIFO")
 
     def released(self, headless: Headless) -> None:
         self.gone.append(headless)

@@ -79,7 +79,7 @@ def lack(tree: Tree, release: str | None, memory: Memory) -> Lack:
         seen=memory.leaf is not None,
         forked=bool(lost),
         release=tree.release,
-        end=leaf if leaf in tree.last_prompts and _is_unknown_news(tree, memory, leaf) else None,
+        end=leaf if leaf is not None and leaf in tree.last_prompts and _is_unknown_news(tree, memory, leaf) else None,
         obstacle=_obstacle(tree, memory, missing, copies, wanted),
     )
 
