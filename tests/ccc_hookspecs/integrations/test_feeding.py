@@ -189,6 +189,8 @@ def test_a_process_that_does_not_read_gets_nothing_of_a_long_line(ccc: Ccc, monk
     session_id, row = ccc.spawn()
     wait_for(lambda: not ccc.server._headless_turn_in_progress(row))
     os.kill(row["pid"], signal.SIGSTOP)
+    stat = Path(f"/proc/{row['pid']}/stat")
+    wait_for(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
     write(ccc, session_id, history("short"))
     with pytest.raises(NotWritten, match="does not read its FIFO"):
         write(ccc, session_id, history("long " * 10_000, message_id=str(uuid.uuid4())))
