@@ -71,13 +71,14 @@ class Story:
 
     def held(self) -> None:
         """The use-time mechanism alone, with a headless that is busy when the terminal takes its turn."""
-        title = "With retire_stale.use_time, while the headless is at work: the text waits, and nothing is cut off"
+        title = "With retire_stale.use_time, while the headless is at work: the text waits, and it is given what it missed"
         host, session = self._act(title, "held", MECHANISMS[:1])
         work = f"SLOW {self._stage.slow:g}"
         say(f"    headless  > {work}   (works for {self._stage.slow:g} s)")
         host.send(session.session_id, work)
         self._terminal_turn(session)
-        _expect(DOG in self._send(host, session, QUESTION), "the fresh process was given the turn that its branch lacks")
+        _expect(DOG in self._send(host, session, QUESTION), "the headless was given the terminal's turn")
+        _expect(not _forks(self._stage.records(session)), "two branches became one line again")
 
     def at_launch(self) -> None:
         """The terminal-launch mechanism alone."""

@@ -19,6 +19,7 @@ PUMP_SECONDS: Final = 0.25
 """How often the outbox is looked at. What is held is asked about at each tick only."""
 
 SHOWN: Final[dict[NamedSignal, str]] = {
+    signals.headless_healed: "healed",
     signals.headless_retired: "retired",
     signals.retirement_deferred: "deferred",
     signals.headless_kept: "kept",

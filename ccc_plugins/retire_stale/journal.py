@@ -1,6 +1,6 @@
 """The journal of retirements: each intent is recorded before its first signal, and closed with how it ended.
 
-So exit code 143 of a headless reads as "retired by us", a process that a crashed host left frozen is found again, and of
+So exit code 143 or -9 of a headless reads as "retired by us", a process that a crashed host left frozen is found again, and of
 two processes that want to retire the same headless one acts. No journal, no signal: whoever cannot record, keeps.
 """
 
@@ -122,7 +122,7 @@ class Journal:
         self._left_open.update(attempts)
 
     def retired_by_us(self, pid: int, start_time: float) -> bool:
-        """Whether this process's exit is our doing: its last attempt is open, retired it, or had sent it SIGTERM. False when unreadable."""
+        """Whether this process's exit is our doing: its last attempt is open, retired it, or had told it to end. False when unreadable."""
         last = next(iter(self._of_process(pid, start_time)), None)
         if last is None:
             return False

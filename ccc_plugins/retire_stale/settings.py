@@ -41,7 +41,11 @@ class Settings:
         maximum=10,
     )
     terminate_seconds: float = setting(
-        5.0, doc="How long a process may take to exit after SIGTERM, before SIGKILL.", unit="s", minimum=0.1, maximum=120
+        5.0,
+        doc="How long a process, or what ran below one that is gone, may take to exit after SIGTERM, before SIGKILL.",
+        unit="s",
+        minimum=0.1,
+        maximum=120,
     )
     kill_seconds: float = setting(
         2.0, doc="How long to wait for the exit after SIGKILL, before the retirement counts as failed.", unit="s", minimum=0.1, maximum=60

@@ -60,8 +60,9 @@ class Transcript:
         return found
 
     def of(self, text: str) -> list[Said]:
-        """Every place where exactly this text was said."""
-        return [said for said in self.said if said.text == text.strip()]
+        """Every place where exactly this text was said. A record that was given to another process as history was said before."""
+        found = {said.uuid: said for said in reversed(self.said) if said.text == text.strip() and not _is_copy(said.uuid)}
+        return sorted(found.values(), key=lambda said: said.line)
 
     def above(self, uuid: str) -> set[str]:
         """The record and everything that it hangs below."""
@@ -99,6 +100,11 @@ class Transcript:
         places = [said for said in self.said if said.text in texts]
         inner = {uuid for said in places for uuid in self.above(said.uuid) - {said.uuid}}
         return len([said for said in places if said.uuid not in inner]) - 1
+
+
+def _is_copy(uuid: str) -> bool:
+    """Claude Code's own ids are of version 4."""
+    return uuid[14:15] == "5"
 
 
 def own_words(text: str) -> str:

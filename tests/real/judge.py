@@ -61,6 +61,7 @@ def _message(world: World, transcript: Transcript, message: Text) -> Iterator[st
     if not transcript.answered(message.text):
         yield f"{message.text!r} has no answer"
     yield from _forgotten(world, message)
+    yield from _told_twice(world, message)
     yield from _forgotten_answers(world, transcript, message)
 
 
@@ -77,6 +78,16 @@ def _forgotten(world: World, message: Text) -> Iterator[str]:
             continue
         if not any(given.text in text for text in own["texts"]):
             yield f"{message.text!r} {FORGOTTEN} {given.text!r}"
+
+
+def _told_twice(world: World, message: Text) -> Iterator[str]:
+    """No context holds a turn more than once."""
+    own = world.request_of(message.text)
+    if own is None:
+        return
+    for given in world.given:
+        if (times := sum(given.text in text for text in own["texts"])) > 1:
+            yield f"{given.text!r} is {times} times in the context of {message.text!r}"
 
 
 def _forgotten_answers(world: World, transcript: Transcript, message: Text) -> Iterator[str]:

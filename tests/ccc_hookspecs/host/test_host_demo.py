@@ -29,7 +29,7 @@ def test_it_happens_as_told(tmp_path: Path) -> None:
     says = [[told for told, _ in groupby(re.findall(r"\* (\w+), says (\S+):", act))] for act in acts]
     assert says == [
         [("retired", "retire_stale.use_time"), ("respawned", "retire_stale.use_time")],
-        [("held", "retire_stale.use_time"), ("retired", "retire_stale.use_time"), ("respawned", "retire_stale.use_time")],
+        [("held", "retire_stale.use_time"), ("healed", "retire_stale.use_time")],
         [("retired", "retire_stale.terminal_launch")],
         [("retired", "retire_stale.watcher")],
     ]
