@@ -95,6 +95,11 @@ class Transcript:
         found = [record for record in records if _is_answer(record)]
         return [Answer(_seconds(record["timestamp"]), "".join(_texts(record["message"]["content"]))) for record in found]
 
+    def summaries(self) -> list[Answer]:
+        """What compactions told of what was said before."""
+        found = [record for record in self.records if record.get("isCompactSummary")]
+        return [Answer(_seconds(record["timestamp"]), "".join(_texts(record["message"]["content"]))) for record in found]
+
     def forks(self, texts: set[str]) -> int:
         """How many branches there are besides one, counted by those of these texts that no other of them hangs below."""
         places = [said for said in self.said if said.text in texts]

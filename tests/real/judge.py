@@ -60,13 +60,13 @@ def _message(world: World, transcript: Transcript, message: Text) -> Iterator[st
         yield f"the API was asked {times} times for {message.text!r}"
     if not transcript.answered(message.text):
         yield f"{message.text!r} has no answer"
-    yield from _forgotten(world, message)
+    yield from _forgotten(world, transcript, message)
     yield from _told_twice(world, message)
     yield from _forgotten_answers(world, transcript, message)
 
 
-def _forgotten(world: World, message: Text) -> Iterator[str]:
-    """Every turn that was taken before the message was given must be in the context of its answer.
+def _forgotten(world: World, transcript: Transcript, message: Text) -> Iterator[str]:
+    """Every turn that was taken before the message was given must be in the context of its answer, or in a summary of what was before.
 
     Before means that the API was asked earlier. The order in the transcript would not do: 2.0.42 writes a headless's prompt only when
     its answer is there.
@@ -76,7 +76,8 @@ def _forgotten(world: World, message: Text) -> Iterator[str]:
         request = world.request_of(given.text)
         if own is None or request is None or request["at"] >= own["at"]:
             continue
-        if not any(given.text in text for text in own["texts"]):
+        summed_up = any(given.text in summary.text and summary.at < own["at"] for summary in transcript.summaries())
+        if not summed_up and not any(given.text in text for text in own["texts"]):
             yield f"{message.text!r} {FORGOTTEN} {given.text!r}"
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from itertools import takewhile
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 from ccc_hookspecs.claude.jsonl import JsonlFollower, line_at, parse
+from ccc_plugins.retire_stale.evidence.skim_record import skimmed
 from ccc_plugins.retire_stale.judgement.branches import Tree, lacking, resumed_leaf
 from ccc_plugins.retire_stale.judgement.entries import Entry, entry_of, texts_of
+
+_MARKS = (b'{"type":"last-prompt"', b'{"type":"file-history-snapshot"')
 
 TAIL = 64 << 20
 """Bytes at the end of a transcript in which forks are looked for. What a fork further back left out is long out of reach."""
@@ -25,29 +28,48 @@ class Turn:
     answered: tuple[str, ...]
 
 
-def read_tree(path: Path, end: int | None = None) -> Tree:
-    """The transcript's last `TAIL` bytes as a tree; an empty one when the file cannot be read.
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What of the end of a transcript tells its branches: the entries of its records, and marks, each with its position and what it names.
 
-    `end`: as it was when it was so many bytes long; records that begin there or behind it do not count.
+    A mark is a `last-prompt`, that of a `rewind`, or a prompt that was `typed`.
     """
-    entries: list[Entry] = []
-    last_prompts: list[str] = []
-    typed: set[str] = set()
-    rewinds: list[int] = []
-    lines = JsonlFollower(path, start=_tail_start(path, end)).lines()
-    for line in takewhile(lambda line: end is None or line.offset < end, lines):
-        for record in parse(line):
-            if end is not None and record.offset >= end:
-                break
-            match record.data:
+
+    entries: list[Entry] = field(default_factory=list)
+    marks: list[tuple[int, Literal["last-prompt", "rewind", "typed"], str]] = field(default_factory=list)
+
+    def tree(self, end: int | None = None) -> Tree:
+        """As a tree. `end`: as it was when it was so many bytes long; records that begin there or behind it do not count."""
+        entries = self.entries if end is None else [e for e in self.entries if e.offset < end]
+        marks = [mark for mark in self.marks if end is None or mark[0] < end]
+        named = [value for _, kind, value in marks if kind == "last-prompt"]
+        typed = frozenset(value for _, kind, value in marks if kind == "typed")
+        return Tree.of(entries, named, typed, [offset for offset, kind, _ in marks if kind == "rewind"])
+
+
+def read_ending(path: Path) -> Ending:
+    """The last `TAIL` bytes of a transcript; nothing when the file cannot be read."""
+    ending = Ending()
+    for lines in JsonlFollower(path, start=_tail_start(path)).chunks():
+        for found in skimmed(lines, _MARKS):
+            if isinstance(found, Entry):
+                ending.entries.append(found)
+                continue
+            match found.data:
                 case {"type": "last-prompt", "leafUuid": str(leaf), **rest}:
-                    last_prompts.append(leaf)
-                    rewinds += [record.offset] if rest.get("explicit") is True else []
+                    ending.marks.append((found.offset, "last-prompt", leaf))
+                    if rest.get("explicit") is True:
+                        ending.marks.append((found.offset, "rewind", leaf))
                 case {"type": "file-history-snapshot", "messageId": str(message)}:
-                    typed.add(message)
+                    ending.marks.append((found.offset, "typed", message))
                 case data:
-                    entries.append(entry_of(data, record.offset))
-    return Tree.of(entries, last_prompts, frozenset(typed), rewinds)
+                    ending.entries.append(entry_of(data, found.offset))
+    return ending
+
+
+def read_tree(path: Path, end: int | None = None) -> Tree:
+    """The end of a transcript as a tree, see `read_ending` and `Ending.tree`."""
+    return read_ending(path).tree(end)
 
 
 def lost_prompts(tree: Tree, release: str | None, *, headless_leaf: str | None = None) -> tuple[Entry, ...]:
@@ -91,13 +113,12 @@ def _texts_at(path: Path, entry: Entry) -> tuple[str, ...]:
     return ()
 
 
-def _tail_start(path: Path, end: int | None) -> int:
-    """The beginning of the first line that lies whole in the last `TAIL` bytes before `end`."""
+def _tail_start(path: Path) -> int:
+    """The beginning of the first line that lies whole in the last `TAIL` bytes."""
     try:
         size = os.stat(path).st_size
     except OSError:
         return 0
-    size = size if end is None else min(size, end)
     if size <= TAIL:
         return 0
     line = line_at(path, size - TAIL)

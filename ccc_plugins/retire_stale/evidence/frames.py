@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ccc_hookspecs.claude.jsonl import line_at, parse
+from ccc_hookspecs.claude.text import well_formed
 from ccc_plugins.retire_stale.judgement.copies import copy_id
 from ccc_plugins.retire_stale.judgement.entries import Entry
 from ccc_plugins.retire_stale.judgement.history import Lack
@@ -114,7 +115,9 @@ def _silence() -> dict[str, Any]:
 
 
 def _line(kind: str, message_id: str, session_id: str, message: Mapping[str, Any]) -> bytes:
+    """ASCII only, and without half a surrogate pair: releases up to 2.1.168 get no answer any more once they have one in memory."""
     frame: dict[str, Any] = {"type": kind, "uuid": message_id, "session_id": session_id, "parent_tool_use_id": None}
     if kind == "user":
         frame["shouldQuery"] = False
-    return json.dumps({**frame, "message": message}, separators=(",", ":")).encode("ascii") + b"\n"
+    sound = json.loads(well_formed(json.dumps({**frame, "message": message}, ensure_ascii=False)))
+    return json.dumps(sound, separators=(",", ":")).encode("ascii") + b"\n"

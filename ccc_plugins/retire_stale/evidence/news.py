@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ccc_hookspecs.claude.jsonl import Line, Lines, Record, parse
+from ccc_hookspecs.claude.jsonl import Lines, Record
 from ccc_plugins.retire_stale.evidence.anchor import Anchor
-from ccc_plugins.retire_stale.evidence.skim_record import entry_at
+from ccc_plugins.retire_stale.evidence.skim_record import skimmed
 from ccc_plugins.retire_stale.judgement.attribution import Ledger
 from ccc_plugins.retire_stale.judgement.copies import is_copy_id
 from ccc_plugins.retire_stale.judgement.entries import Entry, entry_of
@@ -37,23 +36,11 @@ class News:
 
     def take(self, lines: Lines, spawned_at: float | None) -> None:
         """Take the records on these lines. `spawned_at`: when the headless was spawned, in epoch seconds, or None."""
-        if not lines.plain:
-            self._decode(lines, spawned_at)
-            return
-        data, start = lines.data, 0
-        while start < len(data):
-            stop = data.find(b"\n", start)
-            entry = entry_at(data, start, stop, lines.offset + start)
-            if entry is None:
-                self._decode([Line(lines.offset + start, lines.offset + stop + 1, data[start:stop])], spawned_at)
-            elif entry != "nothing":
-                self._add(entry, spawned_at)
-            start = stop + 1
-
-    def _decode(self, lines: Iterable[Line], spawned_at: float | None) -> None:
-        for line in lines:
-            for record in parse(line):
-                self._take(record, spawned_at)
+        for found in skimmed(lines):
+            if isinstance(found, Entry):
+                self._add(found, spawned_at)
+            else:
+                self._take(found, spawned_at)
 
     def _take(self, record: Record, spawned_at: float | None) -> None:
         data = record.data

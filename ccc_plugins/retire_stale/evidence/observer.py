@@ -9,7 +9,7 @@ from ccc_hookspecs.checks import is_uuid
 from ccc_hookspecs.outcomes import Facts
 from ccc_hookspecs.values import Headless, SentInput
 from ccc_plugins.retire_stale.evidence.anchor import find_record
-from ccc_plugins.retire_stale.evidence.branches import last_of, lost_prompts, read_tree
+from ccc_plugins.retire_stale.evidence.branches import last_of, lost_prompts, read_ending, read_tree
 from ccc_plugins.retire_stale.evidence.checkpoints import Checkpoints
 from ccc_plugins.retire_stale.evidence.files import Files
 from ccc_plugins.retire_stale.evidence.frames import Frame, frames_of
@@ -201,20 +201,21 @@ class Observer:
             return Lack(obstacle="what it knows cannot be told")
         if self._moved_to() is not None:
             return Lack(obstacle="it went on to another session")
-        tree = read_tree(transcript.path)
-        return lack(tree, self._files.log.stream.release or tree.release, self._memory(tree, transcript))
+        ending = read_ending(transcript.path)
+        tree, before = ending.tree(), ending.tree(transcript.loaded_to)
+        return lack(tree, self._files.log.stream.release or tree.release, self._memory(tree, before, transcript))
 
     def frames(self, lack: Lack) -> tuple[Frame, ...]:
         """The lines that give it what it lacks, in order; see `frames_of`."""
         transcript, background = self._files.transcript, self._files.log.stream.background
         return () if transcript is None else frames_of(transcript.path, self._headless.session_id, lack, frozenset(background.open))
 
-    def _memory(self, tree: Tree, transcript: Transcript) -> Memory:
+    def _memory(self, tree: Tree, before: Tree, transcript: Transcript) -> Memory:
+        """What it knows. `before`: the transcript as it was when the headless loaded it."""
         sent = self._headless.sent or ()
         given = frozenset(s.message_id for s in sent if s.history and self._is_written(tree, s.message_id))
         own = {*self._files.log.stream.mentioned, *(s.message_id for s in sent)} - {s.message_id for s in sent if s.history}
         leaf = last_of(tree, [*own, *given, *(self._files.log.stream.last_answer or ())])
-        before = read_tree(transcript.path, end=transcript.loaded_to) if transcript.loaded_to else Tree(nodes={})
         loaded = next((e.uuid for e in tree.above(leaf) if e.uuid in before.nodes and e.uuid not in given), None)
         read = resumed_leaf(before, self._files.log.stream.release or before.release) if loaded is None else loaded
         return Memory(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
+from ccc_hookspecs.claude.jsonl import Line, Lines, Record, parse
 from ccc_plugins.retire_stale.evidence.skim import ID, MESSAGE_END, NAME, TAIL, TEXT, member
 from ccc_plugins.retire_stale.judgement.entries import Entry, Kind, seconds, writer_of
 
@@ -24,6 +26,24 @@ _PLAIN = re.compile(rb"(?:," + member(*_MEANT) + rb")*+\}")
 _VERSION = re.compile(rb'"version":"(' + NAME + rb')"')
 _ENTRYPOINT = re.compile(rb'"entrypoint":"(' + NAME + rb')"')
 _KINDS: dict[str, Kind] = {"user": "other", "assistant": "answer", "attachment": "other"}
+
+
+def skimmed(lines: Lines, decoded: tuple[bytes, ...] = ()) -> Iterator[Entry | Record]:
+    """Each record of some lines: its entry where that can be read off the bytes, else the record. Lines that hold neither a record with a
+    `uuid` nor a queue operation are left out, but for those that begin with one of `decoded`."""
+    if not lines.plain:
+        for line in lines:
+            yield from parse(line)
+        return
+    data, start = lines.data, 0
+    while start < len(data):
+        stop = data.find(b"\n", start)
+        entry = None if decoded and data.startswith(decoded, start) else entry_at(data, start, stop, lines.offset + start)
+        if entry is None:
+            yield from parse(Line(lines.offset + start, lines.offset + stop + 1, data[start:stop]))
+        elif entry != "nothing":
+            yield entry
+        start = stop + 1
 
 
 def entry_at(data: bytes, start: int, stop: int, offset: int) -> Entry | Nothing | None:

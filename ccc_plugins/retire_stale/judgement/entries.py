@@ -59,7 +59,7 @@ class Entry:
 
     @property
     def is_conversation(self) -> bool:
-        return self.kind in CONVERSATION
+        return self.kind in CONVERSATION and not self.made_up
 
     @property
     def physical_parent(self) -> str | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ccc_plugins.retire_stale.judgement.branches import Tree, lacking, release_numbers, resumed_leaf, told_by
-from ccc_plugins.retire_stale.judgement.copies import copy_id, is_copied
+from ccc_plugins.retire_stale.judgement.copies import is_copied
 from ccc_plugins.retire_stale.judgement.entries import Entry
 
 SINCE: Final = (2, 1, 119)
@@ -48,8 +48,8 @@ class Lack:
 
     `turns`: the prompts among them. `seen`: which branch it has read is known by what it wrote, and not only expected. `forked`: a
     fresh `--resume` would lack turns too. `end`: where a fresh `--resume` begins to read, when a `last-prompt` names that and the headless
-    does not have it: what it says next would not be read. `release`: the one that wrote last to the transcript. `obstacle`: why it cannot
-    be made whole by giving it records, or None.
+    does not have it: what it says next would not be read. `release`: the one that wrote last to the transcript. `compacted`:
+    there is a compaction that it does not know. `obstacle`: why it cannot be made whole by giving it records, or None.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -59,6 +59,7 @@ class Lack:
     forked: bool = False
     end: str | None = None
     release: str | None = None
+    compacted: bool = False
     obstacle: str | None = None
 
 
@@ -79,6 +80,7 @@ def lack(tree: Tree, release: str | None, memory: Memory) -> Lack:
         seen=memory.leaf is not None,
         forked=bool(lost),
         release=tree.release,
+        compacted=any(tree.nodes[uuid].kind == "boundary" and not _is_known(tree, memory, tree.nodes[uuid]) for uuid in wanted),
         end=leaf if leaf is not None and leaf in tree.last_prompts and _is_unknown_news(tree, memory, leaf) else None,
         obstacle=_obstacle(tree, memory, missing, copies, wanted),
     )
@@ -131,7 +133,7 @@ def _is_unknown_news(tree: Tree, memory: Memory, uuid: str) -> bool:
 
 def _is_known(tree: Tree, memory: Memory, entry: Entry) -> bool:
     uuid = entry.uuid or ""
-    if uuid in memory.given or copy_id(uuid) in memory.given:
+    if uuid in memory.given or is_copied(uuid, memory.given):
         return True
     if tree.first_offsets[uuid] < memory.loaded_to:
         return uuid in memory.loaded

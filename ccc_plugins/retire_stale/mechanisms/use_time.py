@@ -75,11 +75,17 @@ def _decide(ccc: Host, flow: Flow, injection: Injection) -> Decision | None:
 
 
 def _heals(ccc: Host, flow: Flow, injection: Injection, judgement: Judgement, way: Course) -> bool:
-    """Whether to give a stale process what it lacks: where it cannot be ended, and where the next one would lack turns."""
+    """Whether to give a stale process what it lacks: where it cannot be ended, where the next one would lack turns, or where that is nothing.
+
+    One that is idle makes room for a process that goes on from a compaction, which is shorter.
+    """
     heal = flow.settings.heal
     if judgement.attribution.verdict != "stale" or heal == "never" or not judgement.may_heal:
         return False
-    return heal == "always" or way == "hold" or flow.lack(ccc, injection.headless)[0].forked
+    if heal == "always" or way == "hold":
+        return True
+    lacking, frames = flow.lack(ccc, injection.headless)
+    return lacking.forked or not (frames or lacking.compacted)
 
 
 def _heal(ccc: Host, flow: Flow, injection: Injection, judgement: Judgement) -> bool:

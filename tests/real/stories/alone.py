@@ -53,6 +53,7 @@ def into_the_terminal(world: World) -> None:
 
 @story("s", "hold overruled by a person")
 def overruled(world: World) -> None:
+    world.environ["CCC_PLUGIN__RETIRE_STALE__HEAL"] = "never"
     world.start("s1 by ccc")
     before = world.head()
     world.command("BG: sleep 600")

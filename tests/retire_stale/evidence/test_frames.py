@@ -103,6 +103,15 @@ def test_what_another_says_of_its_own_tasks_is_left_out(session: Session) -> Non
     assert [line["uuid"] for line in told(session, own, others, tasks=frozenset({"b1own"}))] == [others["uuid"]]
 
 
+def test_half_a_surrogate_pair_is_not_handed_on(session: Session) -> None:
+    """Nothing that the model would refuse for ever gets into one more memory; a line stays one line for any reader."""
+    prompt = session.user(None, "half \ud83d and whole \U0001f600 \u2028 end")
+    tree = read_tree(session.transcript)
+    (frame,) = frames_of(session.transcript, session.id, Lack(entries=(tree.nodes[prompt["uuid"]],)))
+    assert json.loads(frame.line)["message"]["content"] == "half \ufffd and whole \U0001f600 \u2028 end"
+    assert frame.line.isascii()
+
+
 def test_the_closing_line_says_nothing() -> None:
     """It asks for no answer, and has an id of its own each time."""
     one, other = closing_frame("s"), closing_frame("s")
