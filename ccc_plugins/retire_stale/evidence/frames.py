@@ -12,7 +12,7 @@ from typing import Any
 from ccc_hookspecs.claude.jsonl import line_at, parse
 from ccc_hookspecs.claude.text import well_formed
 from ccc_plugins.retire_stale.judgement.copies import copy_id
-from ccc_plugins.retire_stale.judgement.entries import Entry
+from ccc_plugins.retire_stale.judgement.entries import Entry, is_notice, texts_of
 from ccc_plugins.retire_stale.judgement.history import Lack
 
 _WORD_JOINER = "\u2060"
@@ -65,10 +65,11 @@ def _is_told(record: Mapping[str, Any], tasks: Set[str]) -> bool:
     message = _message(record)
     if message is None or message.get("model") == "<synthetic>":
         return False
-    origin = record.get("origin")
-    notice = isinstance(origin, Mapping) and origin.get("kind") == "task-notification"
-    text = json.dumps(message.get("content"), ensure_ascii=False) if tasks else ""
-    return not (tasks and (notice or "<task-notification>" in text) and any(task in text for task in tasks))
+    return not (tasks and record.get("type") == "user" and any(is_notice(text) and _names(text, tasks) for text in texts_of(record)))
+
+
+def _names(text: str, tasks: Set[str]) -> bool:
+    return any(f"<task-id>{task}</task-id>" in text for task in tasks)
 
 
 def _message(record: Mapping[str, Any]) -> Mapping[str, Any] | None:

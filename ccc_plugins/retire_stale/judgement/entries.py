@@ -121,6 +121,11 @@ def texts_of(record: Mapping[str, Any]) -> tuple[str, ...]:
     return _texts(message.get("content")) if isinstance(message, Mapping) else ()
 
 
+def is_notice(text: str) -> bool:
+    """Whether a text is what Claude Code tells the model of a background task."""
+    return text.lstrip().startswith(_NOTICE)
+
+
 def _kind(record: Mapping[str, Any]) -> Kind:
     match record.get("type"):
         case "assistant":
@@ -142,7 +147,7 @@ def _user_kind(record: Mapping[str, Any]) -> Kind:
     if record.get("isMeta") or _is_task_notice(record) or _has_tool_result(record):
         return "other"
     first = next((text for text in texts_of(record) if _CATCH_UP.match(text) is None), "").lstrip()
-    if first.startswith(_NOTICE):
+    if is_notice(first):
         return "other"
     if first.startswith(_ECHOES) or _UNKNOWN_COMMAND.fullmatch(first):
         return "echo"

@@ -110,7 +110,7 @@ def _work(facts: IdlenessFacts) -> Iterator[str]:
         yield f"{facts.unread} bytes unread in the FIFO"
     if stream.turn is not None:
         yield f"turn open: {stream.turn}"
-    elif stream.state not in (None, _IDLE_STATUS):
+    elif stream.state not in (None, _IDLE_STATUS) and not _runs_beside(stream):
         yield f"session state {stream.state}"
     elif (stream.begun or stream.hooks) and not stream.ended:
         yield "start-up not finished"
@@ -126,6 +126,11 @@ def _work(facts: IdlenessFacts) -> Iterator[str]:
         yield "a subagent's transcript grows"
     if facts.computing:
         yield "CPU in use"
+
+
+def _runs_beside(stream: Stream) -> bool:
+    """Up to 2.1.168 the state stays `running` behind a turn that is over, as long as a background task goes on."""
+    return stream.state == "running" and stream.ended and bool(stream.background.open)
 
 
 def _beside(facts: IdlenessFacts) -> Iterator[str]:

@@ -75,7 +75,7 @@ def _decide(ccc: Host, flow: Flow, injection: Injection) -> Decision | None:
 
 
 def _heals(ccc: Host, flow: Flow, injection: Injection, judgement: Judgement, way: Course) -> bool:
-    """Whether to give a stale process what it lacks: where it cannot be ended, where the next one would lack turns, or where that is nothing.
+    """Whether to give a stale process what it lacks: where it cannot be ended, where the next one would lack turns, where that is nothing.
 
     One that is idle makes room for a process that goes on from a compaction, which is shorter.
     """

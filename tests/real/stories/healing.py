@@ -45,7 +45,7 @@ def local_command_before(world: World) -> None:
     world.send("u5 by ccc")
 
 
-@story("v", "terminal compacts and takes a turn", core=True)
+@story("v", "terminal compacts and takes a turn", core=True, unfit={"2.1.216": "its terminal refuses to compact so short a session"})
 def compacted_in_a_terminal(world: World) -> None:
     world.start("v1 by ccc")
     terminal = world.terminal()

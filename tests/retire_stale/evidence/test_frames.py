@@ -103,6 +103,26 @@ def test_what_another_says_of_its_own_tasks_is_left_out(session: Session) -> Non
     assert [line["uuid"] for line in told(session, own, others, tasks=frozenset({"b1own"}))] == [others["uuid"]]
 
 
+def test_an_answer_that_speaks_of_a_task_is_no_notice(session: Session) -> None:
+    """Only what Claude Code tells of a task is left out, not what anybody says about it."""
+    answer = session.assistant(None, {"type": "text", "text": "<task-notification> <task-id>b1own</task-id>"})
+    assert [line["uuid"] for line in told(session, answer, tasks=frozenset({"b1own"}))] == [answer["uuid"]]
+
+
+def test_the_end_of_the_branch_is_given_as_an_answer_that_says_nothing(session: Session) -> None:
+    """A `last-prompt` may name a record that cannot be given: with its id on the headless's line, what that says next is read."""
+    prompt = session.user(None, "question")
+    answer = session.assistant(prompt["uuid"], TEXT)
+    end = session.system(answer["uuid"], "turn_duration")
+    tree = read_tree(session.transcript)
+    entries = (tree.nodes[prompt["uuid"]], tree.nodes[answer["uuid"]])
+    *_, last = frames_of(session.transcript, session.id, Lack(entries=entries, end=end["uuid"]))
+    said = json.loads(last.line)
+    assert (said["type"], said["uuid"], said["message"]["model"]) == ("assistant", end["uuid"], "<synthetic>")
+    assert said["message"]["content"] == [{"type": "text", "text": ""}]
+    assert len(frames_of(session.transcript, session.id, Lack(entries=entries, end=answer["uuid"]))) == 2
+
+
 def test_half_a_surrogate_pair_is_not_handed_on(session: Session) -> None:
     """Nothing that the model would refuse for ever gets into one more memory; a line stays one line for any reader."""
     prompt = session.user(None, "half \ud83d and whole \U0001f600 \u2028 end")

@@ -223,3 +223,32 @@ def test_every_fact_is_looked_at() -> None:
     """Each member of the facts changes some verdict: none is carried along for nothing."""
     touched = {name for changes in (*(c for c, _ in SIGNS.values()), *GAPS.values()) for name in changes}
     assert touched | {"now", "woke_at", "asked", "registered", "noticed"} == {f.name for f in fields(IdlenessFacts)}
+
+
+def test_a_state_that_stays_behind_a_turn_is_no_turn() -> None:
+    """Up to 2.1.168 the state is `running` as long as a background task goes on: that lingers, and keeps no history out."""
+    beside = ended(state="running", background=Background(open={"b2h8": "local_bash"}))
+    verdict = judge_idleness(replace(IDLE, stream=beside))
+    assert (verdict.verdict, verdict.lingering, verdict.between_turns) == ("busy", True, True)
+    assert verdict.signs == ("background task b2h8 (local_bash) open",)
+    asking = judge_idleness(replace(IDLE, stream=replace(beside, state="requires_action")))
+    assert not asking.between_turns
+
+
+@pytest.mark.parametrize("name", SIGNS)
+def test_only_work_beside_the_turns_leaves_room_for_history(name: str) -> None:
+    """A sign of a turn, or of one that may have begun, keeps history out, and so does every gap in what is known of one."""
+    changes, _ = SIGNS[name]
+    between = name in LINGERING and name not in ("the queue", "a taken input")
+    assert judge_idleness(replace(IDLE, **changes)).between_turns == between
+    assert judge_idleness(IDLE).between_turns
+    for gap in GAPS.values():
+        assert not judge_idleness(replace(IDLE, **{**changes, **gap})).between_turns
+
+
+def test_a_process_that_was_given_nothing_runs_no_turn() -> None:
+    """Also while it starts up, with children: what is written to it waits until it reads."""
+    untouched = replace(IDLE, stream=Stream(), asked=False, children=2, registered=False, registry_status=None)
+    assert judge_idleness(untouched).between_turns
+    assert not judge_idleness(replace(untouched, unread=10)).between_turns
+    assert not judge_idleness(replace(untouched, asked=True)).between_turns
