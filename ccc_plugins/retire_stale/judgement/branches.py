@@ -90,6 +90,7 @@ class Tree:
         numbers = release_numbers(_release(nodes)) or _NEWEST
         dropped, moved = _summed_up_in_part(nodes) if numbers >= _KEEPS_SEGMENTS_SINCE else ({}, {})
         parents, origins = _parents(nodes, dropped, moved, numbers), _origins(nodes, numbers)
+        children = _children((u, p) for u, p in parents.items() if u not in dropped or p not in nodes or p in dropped)
         return cls(
             nodes=nodes,
             first_offsets=first_offsets,
@@ -97,10 +98,10 @@ class Tree:
             typed=typed,
             rewinds=rewinds,
             parents=parents,
-            children=_children((u, p) for u, p in parents.items() if u not in dropped or p not in nodes or p in dropped),
+            children=children,
             dropped=dropped.keys(),
             origins=origins,
-            continued=_children(origins.items()),
+            continued=children if origins == parents and not dropped else _children(origins.items()),
             summaries={u: p for u, p in reversed(written) if p is not None and p in nodes and nodes[p].kind == "boundary"},
         )
 
@@ -139,12 +140,13 @@ class Tree:
         return next(self.answers(entry.uuid), None) is not None
 
     def answers(self, top: str | None) -> Iterator[Entry]:
-        """The answers below a record, down to what is given to the model next."""
-        stack = list(self.continued.get(top, ()))
+        """The answers below a record, down to what is given to the model next. A loop in the tree ends it."""
+        stack, seen = list(self.continued.get(top, ())), {top}
         while stack:
             entry = self.nodes[stack.pop()]
-            if entry.kind in PROMPTS or entry.kind == "echo":
+            if entry.kind in PROMPTS or entry.kind == "echo" or entry.uuid in seen:
                 continue
+            seen.add(entry.uuid)
             if entry.kind == "answer" and not entry.made_up:
                 yield entry
             stack.extend(self.continued.get(entry.uuid, ()))
@@ -296,9 +298,9 @@ def told_by(tree: Tree, leaf: str | None) -> dict[str, Entry]:
     stack = list(branch)
     while stack:
         uuid = stack.pop()
-        boundary = uuid if uuid == leaf else tree.summaries.get(uuid)
-        for leaf in _leaves_before(tree, boundary):
-            for entry in takewhile(lambda e: e.uuid not in summed_up, tree.above(leaf)):
+        boundary = tree.summaries.get(uuid, leaf if uuid == leaf else None)
+        for last in _leaves_before(tree, boundary):
+            for entry in takewhile(lambda e: e.uuid not in summed_up, tree.above(last)):
                 summed_up.add(entry.uuid)
                 if entry.uuid is not None and entry.uuid not in told:
                     told[entry.uuid] = entry
@@ -312,18 +314,20 @@ def _leaves_before(tree: Tree, uuid: str | None) -> Iterator[str | None]:
         return
     yield uuid
     if boundary.segment is not None and boundary.segment[1] == uuid:
-        yield _last_summed_up(tree, boundary.segment[2], tree.first_offsets[uuid])
+        yield _last_summed_up(tree, boundary.segment[2], uuid)
 
 
-def _last_summed_up(tree: Tree, tail: str, end: int) -> str | None:
-    """Where the conversation stood when the part of it behind `tail` was summed up, at the position `end`: the compaction does not say it.
+def _last_summed_up(tree: Tree, tail: str, boundary: str) -> str | None:
+    """Where the conversation stood when the part of it behind `tail` was summed up: the compaction does not say it.
 
     That was done at a terminal. Of several branches it had the one on which somebody typed last.
     """
-    behind = [e for e in tree.below(tail) if e.uuid is not None and tree.first_offsets[e.uuid] < end] if tail in tree.nodes else []
+    if tail not in tree.nodes:
+        return None
+    behind = [e for e in tree.below(tail, {boundary}) if tree.first_offsets[e.uuid or ""] < tree.first_offsets[boundary]]
     typed = [e for e in behind if e.uuid != tail and tree.writer(e) == "typed"]
     if typed:
-        below_typed = {e.uuid for e in tree.below(max(typed, key=lambda e: e.offset).uuid or "")}
+        below_typed = {e.uuid for e in tree.below(max(typed, key=lambda e: e.offset).uuid or "", {boundary})}
         behind = [e for e in behind if e.uuid in below_typed]
     return max(behind, key=lambda e: e.offset).uuid if behind else None
 

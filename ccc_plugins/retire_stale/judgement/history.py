@@ -92,30 +92,30 @@ def whole_branch(tree: Tree, leaf: str | None) -> Set[str]:
     line = told_by(tree, leaf)
     found = set(line)
     messages = {entry.message_id for entry in line.values() if entry.kind == "answer" and entry.message_id is not None}
-    for top in line:
-        for other in tree.continued.get(top, ()):
-            if other not in found and tree.nodes[other].kind in ("answer", "other"):
-                found |= set(_parallel(tree, other, messages))
+    stack = [below for top in line for below in tree.continued.get(top, ())]
+    while stack:
+        entry = tree.nodes[stack.pop()]
+        if entry.uuid is not None and entry.uuid not in found and _is_beside(tree, entry, messages):
+            found.add(entry.uuid)
+            stack.extend(tree.continued.get(entry.uuid, ()))
     return found
 
 
-def _parallel(tree: Tree, top: str, messages: Set[str]) -> Iterator[str]:
-    """A record beside the branch that belongs to a message on it, or the result of a call in one, and what hangs below it alike."""
-    entry = tree.nodes[top]
-    if entry.kind == "answer" and entry.message_id not in messages:
-        return
-    if tree.asks(entry):
-        return
-    yield top
-    for below in tree.continued.get(top, ()):
-        yield from _parallel(tree, below, messages)
+def _is_beside(tree: Tree, entry: Entry, messages: Set[str]) -> bool:
+    """Whether a record beside a branch belongs to a message on it, or is the result of a call in one, or hangs below such."""
+    if entry.kind == "answer":
+        return entry.message_id in messages
+    return entry.kind == "other" and not tree.asks(entry)
 
 
 def _turn(tree: Tree, first: Entry) -> Iterator[str]:
     """The records of a turn, from its prompt, or a late answer to one, to where the next is asked."""
-    stack = [first.uuid or ""]
+    stack, seen = [first.uuid or ""], set[str]()
     while stack:
         uuid = stack.pop()
+        if uuid in seen:
+            continue
+        seen.add(uuid)
         yield uuid
         stack.extend(below for below in tree.continued.get(uuid, ()) if not tree.asks(tree.nodes[below]))
 

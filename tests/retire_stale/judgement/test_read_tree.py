@@ -45,8 +45,10 @@ def test_only_what_begins_before_the_end_counts(transcript: tuple[Path, list[int
     assert read_tree(path).first_offsets == {"A": at[0], "B": at[1], "C": at[4]}
 
 
-def test_the_tail_lies_before_the_end(transcript: tuple[Path, list[int]], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A transcript that has grown far beyond the end has a tree of what stood there all the same."""
+def test_nothing_is_known_of_what_stands_before_the_tail(transcript: tuple[Path, list[int]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tail is that of the file as it is, whatever the end."""
     path, at = transcript
-    monkeypatch.setattr(branches, "TAIL", at[2] - at[1] + 2)
+    monkeypatch.setattr(branches, "TAIL", path.stat().st_size - at[1] + 1)
+    assert list(read_tree(path).nodes) == ["B", "C", "A"]
     assert list(read_tree(path, at[2]).nodes) == ["B"]
+    assert not read_tree(path, at[1]).nodes
