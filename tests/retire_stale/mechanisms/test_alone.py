@@ -11,7 +11,7 @@ import pytest
 
 from ccc_hookspecs.config import load_config
 from ccc_hookspecs.manager import PluginManager
-from ccc_hookspecs.signals import headless_retired, plugin_failed
+from ccc_hookspecs.signals import headless_healed, headless_retired, plugin_failed
 from ccc_hookspecs.values import Decision, Deliver, Hold, Injection, Respawn, TerminalLaunch, Tick
 from ccc_plugins.retire_stale.mechanisms import terminal_launch, use_time, watcher
 from ccc_plugins.retire_stale.plugin import plugin
@@ -64,7 +64,7 @@ WAYS = ("blocked", "flag", "run time")
 
 @pytest.mark.parametrize("way", WAYS)
 def test_use_time_alone(stage: Stage, way: str) -> None:
-    """Ticks and launches do nothing; the inject waits for a busy stale headless, and then retires it."""
+    """Ticks and launches do nothing; the inject waits for a busy stale headless, then heals a forked one and retires any other."""
     calls = Calls(stage, alone(use_time.NAME, way))
     stage.work("SLOW 1")
     stage.terminal("from terminal")
@@ -74,7 +74,10 @@ def test_use_time_alone(stage: Stage, way: str) -> None:
     stage.head.wait_idle()
     calls.tick(3)
     assert stage.head.alive
+    assert calls.inject() == Deliver()
+    stage.take_over("from terminal again")
     assert isinstance(calls.inject(), Respawn)
+    assert [healed.mechanism for healed in stage.signals.of(headless_healed)] == [use_time.NAME]
     assert [retirement.mechanism for retirement in stage.signals.of(headless_retired)] == [use_time.NAME]
 
 

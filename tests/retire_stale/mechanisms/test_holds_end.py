@@ -92,6 +92,7 @@ def test_without_a_look_at_the_cpu_an_idle_headless_is_idle(stage: Stage) -> Non
 
 def test_an_armed_wake_up_is_held_for_until_a_person_decides(stage: Stage) -> None:
     """A wake-up is work that lingers: the headless lives for it, unless a person wants it ended."""
+    stage.use(heal="never")
     stage.head.ask("WAKE: 600")
     stage.take_over("from terminal")
     hold = held(stage)
@@ -103,6 +104,7 @@ def test_an_armed_wake_up_is_held_for_until_a_person_decides(stage: Stage) -> No
 
 def test_a_subagent_in_the_background_is_waited_for(stage: Stage) -> None:
     """The turn that began a subagent may be over long before the subagent is."""
+    stage.use(heal="never")
     stage.head.send("TASK: SLOW 2")
     stage.head.wait_event("result", count=2)
     stage.take_over("from terminal")
@@ -115,6 +117,7 @@ def test_a_subagent_in_the_background_is_waited_for(stage: Stage) -> None:
 @pytest.mark.case("C66", "C84")
 def test_a_background_shell_is_waited_for_and_its_end_noticed(stage: Stage) -> None:
     """A shell that runs on after its turn defers the launch's retirement, and says so; once it ends the headless goes."""
+    stage.use(heal="never")
     stage.keep_busy("BG: sleep 2")
     stage.head.wait_event("result", count=2)
     stage.launch()

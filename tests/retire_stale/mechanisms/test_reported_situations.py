@@ -11,7 +11,7 @@ import pytest
 
 from ccc_hookspecs.signals import headless_retired
 from ccc_hookspecs.testing.harness import wait_until
-from ccc_hookspecs.values import Hold, Injection, Respawn, Tick
+from ccc_hookspecs.values import Deliver, Hold, Injection, Respawn, Tick
 from ccc_plugins.retire_stale.evidence import surroundings
 from ccc_plugins.retire_stale.evidence.processes import ProcessTable, snapshot
 from ccc_plugins.retire_stale.mechanisms import terminal_launch, use_time, watcher
@@ -94,6 +94,7 @@ def test_an_idle_process_that_lives_for_hours_is_normal(stage: Stage) -> None:
 @pytest.mark.case("C65", "C66")
 def test_a_task_that_never_ends_is_reported_and_not_aged_away(stage: Stage) -> None:
     """A lingering child keeps the headless alive however often it is asked, and the hold says so each time."""
+    stage.use(heal="never")
     stage.keep_busy("BG: while true; do sleep 120; done")
     wait_until(lambda: stage.head.events("result"), "the end of the turn")
     stage.head.wait_idle()
@@ -180,7 +181,7 @@ def test_a_session_without_a_transcript_yet_is_delivered_to(stage: Stage) -> Non
 
 @pytest.mark.case("C77")
 def test_half_a_surrogate_pair_in_a_turn_stops_nothing(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
-    """Neither the verdict nor the log, and the catch-up has U+FFFD in its place, since the Messages API refuses it."""
+    """Neither the verdict nor the log, and what is given has U+FFFD in its place, since the Messages API refuses it."""
     stage.work("SLOW 1")
     path = stage.head.home.transcript(stage.head.session_id)
     before = next(record for record in stage.head.records() if record.get("type") == "assistant")
@@ -197,9 +198,9 @@ def test_half_a_surrogate_pair_in_a_turn_stops_nothing(stage: Stage, caplog: pyt
     stage.head.wait_idle()
     with caplog.at_level("DEBUG"):
         decision = stage.inject()
-    assert isinstance(decision, Respawn)
-    assert decision.catch_up is not None
-    assert "half an emoji: \ufffd" in decision.catch_up
+    assert decision == Deliver()
+    stage.head.ask("next")
+    assert "half an emoji: \ufffd" in stage.head.memory()
     assert "emoji" not in caplog.text
 
 

@@ -10,6 +10,7 @@ import pytest
 from ccc_hookspecs.testing.harness import ClaudeHome, Simulator, simulated
 from ccc_hookspecs.testing.simulator import MEASURED
 from ccc_hookspecs.values import Deliver, Respawn
+from ccc_plugins.retire_stale.judgement.history import takes_history
 from ccc_plugins.retire_stale.plugin import plugin
 from tests.retire_stale.mechanisms.conftest import Stage
 
@@ -61,22 +62,34 @@ def _typed(stage: Stage, *texts: str) -> None:
     terminal.exit()
 
 
+def _replaced(stage: Stage, decision: object, *, forked: bool) -> None:
+    """A fresh process takes over, and where its branch lacks turns it is given them with its first text."""
+    assert isinstance(decision, Respawn)
+    stage.resume()
+    first = stage.inject()
+    assert first is None or isinstance(first, Deliver)
+    given = first.catch_up if first is not None else None
+    assert (given is not None) == forked
+    stage.head.ask(given or "first")
+
+
 @pytest.mark.parametrize(
     "rounds",
     [(_turn, _turn, _turn), (_compact, _local_command, _killed), (_one_shot, _turn_and_clear), (_both_at_once, _turn, _both_at_once)],
     ids=["turns", "commands and a kill", "one-shot and clear", "forks"],
 )
 def test_after_each_take_over_the_fresh_process_stays(stage: Stage, rounds: tuple[Callable[[Stage], None], ...]) -> None:
-    """Round after round the stale process is replaced once; its successor, given what its branch lacks, answers text after text."""
+    """Round after round the stale process is replaced once, or healed where both wrote; then it answers text after text."""
     for take_over in rounds:
         take_over(stage)
-        assert isinstance(stage.inject(), Respawn)
-        stage.resume()
-        first = stage.inject()
-        assert first is None or isinstance(first, Deliver)
-        given = f"{first.catch_up}\n\n" if first is not None and first.catch_up is not None else ""
-        assert bool(given) == (take_over is _both_at_once)
-        stage.head.ask(f"{given}after {take_over.__name__}")
+        decision = stage.inject()
+        healed = take_over is _both_at_once and takes_history(stage.head.release.name)
+        # A compaction that nobody went on from is not read by whoever resumes the session, where a `last-prompt` names another record.
+        if healed or (take_over is _compact and stage.head.release.name in ("2.1.275", "2.1.332")):
+            assert decision == Deliver()
+        else:
+            _replaced(stage, decision, forked=take_over is _both_at_once)
+        stage.head.ask(f"after {take_over.__name__}")
         for number in range(2):
             assert stage.inject() is None
             stage.head.ask(f"again {number}")

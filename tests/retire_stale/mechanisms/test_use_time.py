@@ -44,6 +44,7 @@ def test_a_stale_idle_headless_is_retired_and_its_session_respawned(stage: Stage
 
 def test_a_stale_busy_headless_is_left_alone_and_the_text_held(stage: Stage) -> None:
     """While a stale headless works its text is held; once it is idle it is retired, and the fresh one lacks nothing."""
+    stage.use(heal="never")
     stage.work("SLOW 3")
     stage.take_over("from terminal")
     decision = stage.inject()
@@ -104,6 +105,7 @@ def test_what_a_host_does_not_know_is_no_proof(stage: Stage, unknown: str) -> No
 
 def test_turns_given_back_once_are_not_given_back_again(stage: Stage) -> None:
     """The marker in the transcript tells a later respawn what a catch-up repeated already."""
+    stage.use(heal="never")
     stage.work("SLOW 2")
     stage.take_over("from terminal")
     stage.head.wait_idle()
@@ -119,6 +121,7 @@ def test_turns_given_back_once_are_not_given_back_again(stage: Stage) -> None:
 
 def test_a_stale_headless_with_lingering_work_yields_to_a_person_only(stage: Stage) -> None:
     """A background task holds the text back, until a person overrules the hold."""
+    stage.use(heal="never")
     stage.keep_busy("BG: sleep 300")
     wait_until(lambda: stage.head.events("result"), "the end of the turn")
     stage.head.wait_idle()
@@ -180,7 +183,7 @@ def test_another_engines_session_is_none_of_its_business(stage: Stage) -> None:
 
 def test_the_catch_up_can_be_switched_off(stage: Stage) -> None:
     """With `catch_up = false` the fresh process is started without the turns that its branch lacks."""
-    stage.use(catch_up=False)
+    stage.use(catch_up=False, heal="never")
     stage.work("SLOW 2")
     stage.take_over("from terminal")
     stage.head.wait_idle()
@@ -191,6 +194,7 @@ def test_the_catch_up_can_be_switched_off(stage: Stage) -> None:
 
 def test_a_fresh_process_gets_lacking_turns_also_when_another_mechanism_retired_the_old_one(stage: Stage) -> None:
     """Both wrote at once and the launch retired the headless: the fresh one's first text comes with the turns that its branch lacks."""
+    stage.use(heal="never")
     stage.work("SLOW 2")
     stage.take_over("from terminal")
     stage.head.wait_idle()
