@@ -9,9 +9,10 @@ import pytest
 
 from ccc_hookspecs.testing.harness import ClaudeHome, Simulator, simulated, wait_until
 from ccc_hookspecs.testing.simulator import MEASURED
-from ccc_hookspecs.values import Hold, Injection, Respawn
+from ccc_hookspecs.values import Deliver, Hold, Injection, Respawn
 from ccc_plugins.retire_stale.holds import Holds
 from ccc_plugins.retire_stale.mechanisms import terminal_launch, use_time
+from ccc_plugins.retire_stale.plugin import plugin
 from tests.retire_stale.mechanisms.conftest import Stage
 
 
@@ -112,6 +113,18 @@ def test_a_subagent_in_the_background_is_waited_for(stage: Stage) -> None:
     assert stage.head.alive
     wait_until(lambda: isinstance(stage.inject(), Respawn), "the end of the subagent")
     assert not stage.head.alive
+
+
+def test_an_armed_wake_up_outlives_a_healing(stage: Stage) -> None:
+    """By default nobody waits for a wake-up and nobody ends it: the process learns the terminal's turn and stays armed."""
+    stage.head.ask("WAKE: 600")
+    stage.take_over("from terminal")
+    assert stage.inject() == Deliver()
+    stage.head.ask("next")
+    assert stage.head.memory() == ["first from headless", "WAKE: 600", "from terminal", "next"]
+    (sign,) = plugin.flow(stage.host).evidence.judge(stage.host, stage.head.headless).idleness.signs
+    assert sign.startswith("wake-up armed")
+    assert stage.signals.of("headless_retired") == []
 
 
 @pytest.mark.case("C66", "C84")
