@@ -196,15 +196,16 @@ class Flow:
         return None if self.evidence.is_fresh(ccc, headless) else "it does not know everything yet"
 
     def is_whole(self, headless: Headless) -> bool:
-        """Whether it was seen that this process read everything that was said before it was started."""
+        """Whether it was seen that this process read everything that was said before it was started, or cannot be given the rest."""
         return (headless.pid, headless.start_time) in self._whole
 
     def make_whole(self, ccc: Host, headless: Headless, *, mechanism: str) -> bool:
         """Give a fresh process what was said before its start and it did not read; True when it has all of it now."""
         lacking, frames = self.lack(ccc, headless)
+        in_vain = lacking.obstacle is not None or not takes_history(lacking.release)
+        if lacking.seen and (in_vain or not frames):
+            self._whole.add((headless.pid, headless.start_time))
         if lacking.obstacle is None and not frames:
-            if lacking.seen:
-                self._whole.add((headless.pid, headless.start_time))
             return True
         if lacking.obstacle is not None or (judgement := self._when_ready(ccc, headless, lacking.release)) is None:
             return False
