@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tests.real.files import CATCH_UP, Transcript, json_lines
+from tests.real.files import CATCH_UP, Transcript, json_lines, own_words
 from tests.real.waiting import NotSeen, wait_until
 from tests.real.world import Text, World
 
@@ -87,7 +87,7 @@ def _told_twice(world: World, message: Text) -> Iterator[str]:
     if own is None:
         return
     for given in world.given:
-        if (times := sum(given.text in text for text in own["texts"])) > 1:
+        if (times := sum(own_words(text) == given.text for text in own["texts"])) > 1:
             yield f"{given.text!r} is {times} times in the context of {message.text!r}"
 
 

@@ -370,7 +370,7 @@ def _unaware(tree: Tree, kept: str | None, other: str) -> bool:
         return True
     before = [e for e in tree.below(earlier.uuid) if e.offset < later.offset]
     known = _was_rewound(tree, before, later) or (
-        any(tree.writer(e) == "typed" for e in before) and not _is_another_terminal(tree, before, later)
+        any(tree.writer(e) == "typed" and not e.made_up for e in before) and not _is_another_terminal(tree, before, later)
     )
     return any(e.is_conversation for e in before) and not known
 

@@ -115,3 +115,18 @@ def test_a_call_without_words_is_no_turn(tmp_path: Path) -> None:
         user("other", "filler", "afterwards", "cli"),
     ]
     assert lacking_turns(tmp_path, "other", *records) == ()
+
+
+def test_a_process_beside_a_terminal_in_a_turn_is_not_taken_for_the_terminal(tmp_path: Path) -> None:
+    """F03 on releases that name no entry point: the snapshot tells that the prompt was typed, not what another process says below it."""
+    records: list[dict[str, Any]] = [
+        {"type": "file-history-snapshot", "messageId": "asked", "snapshot": {}},
+        user("asked", None, "long work in a terminal"),
+        assistant("filler", "asked", NOTHING_ASKED),
+        user("other", "filler", "meanwhile"),
+        assistant("answered", "other", "noted"),
+        assistant("late", "asked", "work done"),
+    ]
+    for record in records:
+        record.pop("entrypoint", None)
+    assert lacking_turns(tmp_path, "late", *records) == (Turn("other", ("meanwhile",), ("noted",)),)
