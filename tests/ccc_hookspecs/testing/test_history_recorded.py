@@ -10,6 +10,8 @@ from ccc_hookspecs.testing.harness import ClaudeHome, Record, read_jsonl, simula
 from tests.ccc_hookspecs.testing.reading import comparable
 from tests.ccc_hookspecs.testing.situations import healed
 
+pytestmark = pytest.mark.slow
+
 RECORDED = Path(__file__).parent / "healed"
 RELEASES = sorted(path.name for path in RECORDED.iterdir() if path.is_dir())
 

@@ -12,6 +12,8 @@ import pytest
 from tests.ccc_hookspecs.testing.reading import Record, comparable, fields, kind
 from tests.ccc_hookspecs.testing.situations import SITUATIONS, Played, play
 
+pytestmark = pytest.mark.slow
+
 CORPUS = Path(__file__).parents[2] / "corpus"
 RELEASES = sorted(path.name for path in CORPUS.iterdir() if path.is_dir())
 

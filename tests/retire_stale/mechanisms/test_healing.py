@@ -15,7 +15,7 @@ from ccc_hookspecs.values import Deliver, Headless, Hold, Respawn
 from ccc_plugins.retire_stale.journal import Journal
 from tests.retire_stale.mechanisms.conftest import Stage
 
-HEALABLE = ["2.1.119", "2.1.168", "2.1.216", "2.1.275", "2.1.332"]
+HEALABLE = ["2.1.119", *(pytest.param(release, marks=pytest.mark.slow) for release in ("2.1.168", "2.1.216", "2.1.275")), "2.1.332"]
 every_healable = pytest.mark.parametrize("release", HEALABLE)
 FIRST = "first from headless"
 GO_ON = "Go on where it stopped."
