@@ -14,7 +14,7 @@ EARLIEST = 0.25
 """Of the time that a whole send takes: by then `ccc-host` is up and has not kept the message yet."""
 
 
-@story("m", "host killed at random moments of a send", core=True)
+@story("m", "host killed at random moments of a send")
 def host_killed(world: World) -> None:
     chance = random.Random(SEED)
     world.start("m0 by ccc")

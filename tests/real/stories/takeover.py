@@ -32,7 +32,7 @@ def before_the_first_inject(world: World) -> None:
     assert world.head() != before
 
 
-@story("c", "terminal came and went while no host runs", core=True, control=True)
+@story("c", "terminal came and went while no host runs", core=True)
 def while_no_host_runs(world: World) -> None:
     with world.serving():
         world.start("c1 by ccc")
