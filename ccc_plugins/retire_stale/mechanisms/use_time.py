@@ -85,7 +85,7 @@ def _heals(ccc: Host, flow: Flow, injection: Injection, judgement: Judgement, wa
     if heal == "always" or way == "hold":
         return True
     lacking, frames = flow.lack(ccc, injection.headless)
-    return lacking.forked or not (frames or lacking.compacted)
+    return lacking.obstacle is None and (lacking.forked or not (frames or lacking.compacted))
 
 
 def _heal(ccc: Host, flow: Flow, injection: Injection, judgement: Judgement) -> bool:

@@ -276,3 +276,14 @@ def test_what_looks_like_a_command_is_history_all_the_same(stage: Stage, monkeyp
     assert any(b"\\u2060/tmp/x is a path" in line for line in lines)
     stage.head.ask("next")
     assert stage.head.memory()[2:] == ["\u2060/tmp/x is a path", "from terminal", "next"]
+
+
+def test_shadow_mode_would_retire_what_cannot_be_healed(stage: Stage) -> None:
+    """A process that went on to another session cannot be given anything for this one."""
+    stage.use(mode="shadow")
+    stage.head.send("/clear")
+    stage.head.wait_idle()
+    stage.head.ask("in the other session")
+    assert stage.inject() is None
+    (kept,) = stage.signals.of(headless_kept)
+    assert (kept.would_heal, kept.would_retire) == (False, True)
