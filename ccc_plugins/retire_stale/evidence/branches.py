@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ccc_hookspecs.claude.jsonl import JsonlFollower, line_at, parse
 from ccc_plugins.retire_stale.evidence.skim_record import skimmed
@@ -106,11 +106,15 @@ def _turn(path: Path, tree: Tree, entry: Entry) -> Turn | None:
 
 
 def _texts_at(path: Path, entry: Entry) -> tuple[str, ...]:
+    record = record_at(path, entry)
+    return () if record is None else texts_of(record)
+
+
+def record_at(path: Path, entry: Entry) -> dict[str, Any] | None:
+    """The record that an entry was made of; None when it is not there any more."""
     line = line_at(path, entry.offset)
-    for record in parse(line) if line is not None else ():
-        if record.data.get("uuid") == entry.uuid:
-            return texts_of(record.data)
-    return ()
+    records = parse(line) if line is not None else ()
+    return next((record.data for record in records if record.data.get("uuid") == entry.uuid), None)
 
 
 def _tail_start(path: Path) -> int:

@@ -79,12 +79,10 @@ class Files:
 
     def _read_transcript(self, transcript: Transcript, sent: tuple[SentInput, ...]) -> None:
         stream, newly_sent = self.log.stream, self._newly_sent(sent)
-        given = [s.message_id for s in newly_sent if is_others_record(s)]
-        transcript.give(given)
+        transcript.give([s.message_id for s in newly_sent if is_others_record(s)])
         new = stream.take_ids() + [s.message_id for s in newly_sent if not is_others_record(s)]
         self._ids_given = True
-        others = {s.message_id for s in sent if is_others_record(s)}
-        first = [own for own in (*stream.first_ids, *(s.message_id for s in sent[:4])) if own not in others]
+        first = [own for own in (*stream.first_ids, *(s.message_id for s in sent[:4])) if not transcript.was_given(own)]
         self.state = transcript.look(first, new, compacted=stream.compactions > 0)
         if self.state == "replaced":
             self.transcript = None

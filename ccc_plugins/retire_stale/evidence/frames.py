@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ccc_hookspecs.claude.jsonl import line_at, parse
 from ccc_hookspecs.claude.text import well_formed
+from ccc_plugins.retire_stale.evidence.branches import record_at
 from ccc_plugins.retire_stale.judgement.copies import copy_id
-from ccc_plugins.retire_stale.judgement.entries import Entry, is_notice, texts_of
+from ccc_plugins.retire_stale.judgement.entries import is_notice, texts_of
 from ccc_plugins.retire_stale.judgement.history import Lack
 
 _WORD_JOINER = "\u2060"
@@ -21,8 +21,10 @@ _WORD_JOINER = "\u2060"
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One line for a headless's FIFO. `uuid`: that of the record that it will write; None when it writes none. `of`: the record that it is
-    made of. `acknowledged`: the process says when it has taken it.
+    """One line for a headless's FIFO.
+
+    `message_id`: its `uuid`, and that of the record that the headless writes. `of`: the record that it is made of; None when it is made of
+    none, and none is written. `acknowledged`: the process says when it has taken it.
     """
 
     line: bytes = field(repr=False)
@@ -38,7 +40,7 @@ def frames_of(path: Path, session_id: str, lack: Lack, tasks: Set[str] = frozens
     answer is left out, as a fresh process leaves it out. The end of the branch is given as an answer that says nothing, when it says
     nothing itself: no request to the model has it in it, and what the headless says next hangs below it.
     """
-    records = [record for entry in lack.entries if (record := _record_at(path, entry)) is not None]
+    records = [record for entry in lack.entries if (record := record_at(path, entry)) is not None]
     told = [record for record in records if _is_told(record, tasks)]
     results = {str(block.get("tool_use_id")) for record in told for block in _blocks(record, "tool_result")}
     frames = [_frame(r, session_id, lack.copies) for r in told if {str(b.get("id")) for b in _blocks(r, "tool_use")} <= results]
@@ -51,12 +53,6 @@ def closing_frame(session_id: str) -> Frame:
     """An input that says nothing and leaves no record: with it the process writes the answers that it was given last, and says so."""
     message_id = str(uuid.uuid4())
     return Frame(_line("user", message_id, session_id, {"role": "user", "content": []}), message_id, None, True)
-
-
-def _record_at(path: Path, entry: Entry) -> Mapping[str, Any] | None:
-    line = line_at(path, entry.offset)
-    found = (record.data for record in parse(line) if record.data.get("uuid") == entry.uuid) if line is not None else iter(())
-    return next(found, None)
 
 
 def _is_told(record: Mapping[str, Any], tasks: Set[str]) -> bool:

@@ -188,9 +188,7 @@ class Observer:
         if self._files.transcript is None or self._files.state != "readable":
             return ()
         tree = read_tree(self._files.transcript.path)
-        stream, sent = self._files.log.stream, self._headless.sent or ()
-        own = [*stream.mentioned, *(s.message_id for s in sent if not s.history), *(stream.last_answer or ())]
-        leaf = last_of(tree, own) if alive else None
+        leaf = last_of(tree, self._own_ids()) if alive else None
         found = lost_prompts(tree, release or self._files.transcript.release, headless_leaf=leaf)
         return tuple(e.uuid for e in found if e.uuid is not None)
 
@@ -214,8 +212,7 @@ class Observer:
         """What it knows. `before`: the transcript as it was when the headless loaded it."""
         sent = self._headless.sent or ()
         given = frozenset(s.message_id for s in sent if s.history and self._is_written(tree, s.message_id))
-        own = {*self._files.log.stream.mentioned, *(s.message_id for s in sent)} - {s.message_id for s in sent if s.history}
-        leaf = last_of(tree, [*own, *given, *(self._files.log.stream.last_answer or ())])
+        leaf = last_of(tree, [*self._own_ids(), *given])
         loaded = next((e.uuid for e in tree.above(leaf) if e.uuid in before.nodes and e.uuid not in given), None)
         read = resumed_leaf(before, self._files.log.stream.release or before.release) if loaded is None else loaded
         return Memory(
@@ -226,6 +223,12 @@ class Observer:
             begins_at=transcript.begins_at,
             leaf=leaf,
         )
+
+    def _own_ids(self) -> list[str | None]:
+        """The ids of its inputs and of its last answer; not of history, which it may not have written yet."""
+        stream, sent = self._files.log.stream, self._headless.sent or ()
+        history = {s.message_id for s in sent if s.history}
+        return [*({*stream.mentioned, *(s.message_id for s in sent)} - history), *(stream.last_answer or ())]
 
     def _is_written(self, tree: Tree, uuid: str) -> bool:
         """Whether the headless has written this record of history, which is a copy or another writer's own."""

@@ -120,6 +120,10 @@ class Transcript:
             self._news.ledger.give(ids)
             self._left_over = None
 
+    def was_given(self, uuid: str) -> bool:
+        """As `Ledger.was_given`."""
+        return self._news.ledger.was_given(uuid)
+
     def has_left_over(self, uuid: str) -> bool:
         """As `Ledger.has_left_over`, without what stood in the file before."""
         self.left_over()
