@@ -17,6 +17,7 @@ from ccc_hookspecs.host.errors import ClaudeError, ExitCode
 from ccc_hookspecs.host.host import EmbeddedHost
 from ccc_hookspecs.host.output import Output
 from ccc_hookspecs.host.serving import serve as serve_until
+from ccc_hookspecs.host.stopping import breakable, interruptible
 from ccc_hookspecs.host.store import STATE_VARIABLE
 from ccc_hookspecs.host.tools import Context, Tools, command
 
@@ -43,7 +44,7 @@ def command_line(context: click.Context, state: Path | None, claude: str | None,
 def start(tools: Tools, prompt: str, cwd: Path, no_wait: bool, arguments: tuple[str, ...]) -> ExitCode:
     """Begin a session with PROMPT (- reads it from standard input) and print its answer and its id."""
     text, host = _text(prompt), tools.host()
-    with talking.interruptible() as stop:
+    with interruptible() as stop:
         session = host.begin(cwd.resolve(), arguments)
         message = host.store.outbox.add(session.session_id, text)
         tools.output.note(f"session {session.session_id}")
@@ -64,7 +65,7 @@ def send(tools: Tools, session: str, text: str | None, no_wait: bool, now: bool)
     """
     given, host = None if text is None else _text(text), tools.host()
     session_id = host.session(session).session_id
-    with talking.interruptible() as stop:
+    with interruptible() as stop:
         waiting = host.store.outbox.open_of(session_id)
         if given is None and not waiting:
             tools.output.note("nothing is kept for this session")
@@ -85,7 +86,7 @@ def terminal(tools: Tools, session: str) -> ExitCode:
     """Open SESSION in this terminal: its idle headless is retired first, then this becomes `claude --resume`."""
     host = tools.host()
     found = host.session(session)
-    with talking.interruptible() as stop:
+    with interruptible() as stop:
         arguments, environ = host.launch_terminal(found)
         if stop.is_set():
             return ExitCode.INTERRUPTED
@@ -143,7 +144,7 @@ def plugins(tools: Tools) -> ExitCode:
 def serve(tools: Tools) -> ExitCode:
     """Tick, ask about what is held, and deliver what is kept, until ^C or SIGTERM. The headless processes live on."""
     host = tools.host()
-    with talking.interruptible() as stop:
+    with interruptible() as stop:
         interval = host.manager.config.ticker.interval
         if tools.output.as_json:
             tools.output.value({"what": "serving", "state_dir": str(host.state_dir), "interval": interval})
@@ -182,7 +183,7 @@ def _see(tools: Tools, host: EmbeddedHost, message_id: str, stop: Any, *, no_wai
 
 
 def _text(given: str) -> str:
-    with talking.breakable():
+    with breakable():
         text = sys.stdin.read() if given == "-" else given
     if not text.strip():
         raise click.UsageError("the text is empty")

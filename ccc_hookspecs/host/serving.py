@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -13,6 +12,7 @@ from ccc_hookspecs import signals
 from ccc_hookspecs.host.guard import guarded
 from ccc_hookspecs.host.holding import SENDER
 from ccc_hookspecs.host.host import EmbeddedHost
+from ccc_hookspecs.host.stopping import Stop
 from ccc_hookspecs.ticker import Ticker
 
 PUMP_SECONDS: Final = 0.25
@@ -83,7 +83,7 @@ class Failures:
             self._report({**event, "reason": reason, "signs": []})
 
 
-def serve(host: EmbeddedHost, interval: float, stop: threading.Event, report: Report) -> None:
+def serve(host: EmbeddedHost, interval: float, stop: Stop, report: Report) -> None:
     """Serve until `stop` is set; heads live on afterwards. A delivery or a tick under way is finished first."""
     events = Events(report)
     host.tell_failure = Failures(report)
@@ -99,7 +99,7 @@ def serve(host: EmbeddedHost, interval: float, stop: threading.Event, report: Re
         del events
 
 
-def pump(host: EmbeddedHost, stop: threading.Event) -> None:
+def pump(host: EmbeddedHost, stop: Stop) -> None:
     """Take on whatever may be written, until `stop` is set. What goes wrong in one session is logged, and the others are gone on with."""
     looks = _Looks(host)
     while not stop.wait(PUMP_SECONDS):

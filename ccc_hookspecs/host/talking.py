@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import math
-import signal
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Final
 
 from ccc_hookspecs.errors import SessionLockTimeout
@@ -16,6 +12,7 @@ from ccc_hookspecs.host.host import LOCK_SECONDS, EmbeddedHost
 from ccc_hookspecs.host.output import Output
 from ccc_hookspecs.host.records import Message
 from ccc_hookspecs.host.sight import cost_of_ending
+from ccc_hookspecs.host.stopping import Stop
 from ccc_hookspecs.host.waiting import Ending, Outcome, Wait
 from ccc_hookspecs.host.words import in_the_way, standing
 
@@ -40,33 +37,7 @@ _EXITS: Final[dict[Ending, ExitCode]] = {
 }
 
 
-@contextmanager
-def interruptible() -> Iterator[threading.Event]:
-    """An event that is set by ^C and by SIGTERM, which so never break into a delivery or a retirement under way."""
-    stop = threading.Event()
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def breakable() -> Iterator[None]:
-    """Within, SIGTERM breaks off what waits as ^C does: by `KeyboardInterrupt`."""
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def see_through(host: EmbeddedHost, output: Output, message: Message, stop: threading.Event) -> ExitCode:
+def see_through(host: EmbeddedHost, output: Output, message: Message, stop: Stop) -> ExitCode:
     """Wait for a message and its answer, and say what comes; returns the exit code."""
     with output.progress():
         outcome = Wait(host, message, stop, output.answer, output.status).run()
@@ -89,7 +60,7 @@ def leave(host: EmbeddedHost, output: Output, message: Message) -> ExitCode:
     return ExitCode.CLAUDE if message.state == "failed" else ExitCode.OK
 
 
-def overrule(host: EmbeddedHost, output: Output, session_id: str, stop: threading.Event) -> None:
+def overrule(host: EmbeddedHost, output: Output, session_id: str, stop: Stop) -> None:
     """Say what the session's first message waits for and what it costs not to wait, and have it not wait; what it waits for then is said
     and overruled in its turn. Does nothing when it waits for nothing yet. Raises `SessionLockTimeout`.
     """

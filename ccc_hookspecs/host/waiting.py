@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import Final, Literal, TypeAlias
 from ccc_hookspecs.host.host import LOCK_SECONDS, EmbeddedHost
 from ccc_hookspecs.host.records import Head, Message
 from ccc_hookspecs.host.sight import presence_of
+from ccc_hookspecs.host.stopping import Stop
 from ccc_hookspecs.host.stream import Answer
 from ccc_hookspecs.host.words import in_the_way, stuck
 
@@ -51,7 +51,7 @@ class Wait:
     """`stop` ends the wait; `on_text` gets each piece of the answer, `on_status` a line whenever what is waited for changes."""
 
     def __init__(
-        self, host: EmbeddedHost, message: Message, stop: threading.Event, on_text: Callable[[str], None], on_status: Callable[[str], None]
+        self, host: EmbeddedHost, message: Message, stop: Stop, on_text: Callable[[str], None], on_status: Callable[[str], None]
     ) -> None:
         self._host, self._message, self._stop = host, message, stop
         self._on_text, self._on_status = on_text, on_status

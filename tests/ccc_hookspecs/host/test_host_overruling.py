@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from ccc_hookspecs import Hold
 from ccc_hookspecs.host import talking
 from ccc_hookspecs.host.output import Output
+from ccc_hookspecs.host.stopping import Stop
 from tests.ccc_hookspecs.host.world import Answering, World
 
 
@@ -150,7 +150,7 @@ def test_each_cost_is_told_before_it_is_paid(world: World, capsys: pytest.Captur
     terminal = world.simulator.terminal(session.session_id)
     held = host.send(session.session_id, "second")
     assert len(plugin.asked) == 1
-    talking.overrule(host, Output(as_json=False), session.session_id, threading.Event())
+    talking.overrule(host, Output(as_json=False), session.session_id, Stop())
     told = capsys.readouterr().err
     assert 0 < told.index(f"the cost: {held.hold and held.hold.cost}") < told.index(f"the cost: {hold.cost}")
     assert [injection.overrule for injection in plugin.asked[1:]] == [False, True]

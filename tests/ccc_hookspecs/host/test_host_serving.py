@@ -13,6 +13,7 @@ import pytest
 from ccc_hookspecs.host.errors import StateError
 from ccc_hookspecs.host.host import EmbeddedHost
 from ccc_hookspecs.host.serving import serve
+from ccc_hookspecs.host.stopping import Stop
 from ccc_hookspecs.outcomes import HeldInjection, Kept
 from ccc_hookspecs.signals import emit, headless_kept, injection_held
 from ccc_hookspecs.testing.harness import wait_until
@@ -61,7 +62,7 @@ def test_it_says_what_happens(world: World) -> None:
     session = world.session(host, "first")
     headless = world.headless(host, session)
     seen: list[dict[str, Any]] = []
-    stop = threading.Event()
+    stop = Stop()
     thread = threading.Thread(target=serve, args=(host, 5.0, stop, seen.append))
     receivers = len(headless_kept.receivers)
     thread.start()
@@ -90,7 +91,7 @@ def test_held_texts_are_asked_about_at_ticks_alone(world: World) -> None:
     host.send(session.session_id, "second")
     assert host.active() == set()
     before = len(plugin.asked)
-    stop = threading.Event()
+    stop = Stop()
     thread = threading.Thread(target=serve, args=(host, 5.0, stop, lambda event: None))
     thread.start()
     wait_until(lambda: plugin.ticks, "a tick")
@@ -166,7 +167,7 @@ def test_serving_goes_on_after_an_error(world: World, monkeypatch: pytest.Monkey
     bad, good = host.begin(world.home.project), world.session(host, "first")
     assert isinstance(host, Broken)
     host.session_id, host.broken = bad.session_id, ("active",)
-    stop = threading.Event()
+    stop = Stop()
     told: list[dict[str, Any]] = []
     thread = threading.Thread(target=serve, args=(host, 60.0, stop, told.append))
     thread.start()

@@ -21,6 +21,7 @@ from ccc_hookspecs.host.errors import ExitCode
 from ccc_hookspecs.host.host import EmbeddedHost
 from ccc_hookspecs.host.output import Output
 from ccc_hookspecs.host.records import Session
+from ccc_hookspecs.host.stopping import Stop
 from ccc_hookspecs.host.waiting import Wait
 from ccc_hookspecs.testing.harness import wait_until
 from tests.ccc_hookspecs.host.world import CCC_HOST, World, end_process
@@ -90,10 +91,10 @@ def test_a_process_that_cannot_be_started_is_not_waited_for(world: World, monkey
     kept = program.rename(program.with_suffix(".away"))
     first, behind = (host.send(session.session_id, text) for text in ("second", "third"))
     for message in (first, behind):
-        outcome = Wait(host, message, threading.Event(), lambda text: None, lambda status: None).run()
+        outcome = Wait(host, message, Stop(), lambda text: None, lambda status: None).run()
         assert (outcome.ending, outcome.blocking and outcome.blocking.message_id) == ("unstarted", first.message_id)
     output = Output(as_json=False)
-    assert talking.see_through(host, output, behind, threading.Event()) == ExitCode.CLAUDE
+    assert talking.see_through(host, output, behind, Stop()) == ExitCode.CLAUDE
     kept.rename(program)
     world.answered(host, world.until(host, behind))
 
@@ -118,9 +119,7 @@ def test_a_session_that_another_process_is_at_all_the_while_is_told(world: World
     session = world.session(host, "first")
     message = host.store.outbox.add(session.session_id, "second")
     outcomes: list[ExitCode] = []
-    waits = threading.Thread(
-        target=lambda: outcomes.append(talking.see_through(host, Output(as_json=False), message, threading.Event())), daemon=True
-    )
+    waits = threading.Thread(target=lambda: outcomes.append(talking.see_through(host, Output(as_json=False), message, Stop())), daemon=True)
     with other.session_lock(session.session_id, 5):
         waits.start()
         waits.join(60)
