@@ -227,13 +227,11 @@ class Respawned:
     retired: Headless
     reason: str
     message_id: str | None = None
-    catch_up_turns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_kind(self, "headless", Headless)
         check_kind(self, "retired", Headless)
         check_text(self, "reason")
-        check_texts(self, "catch_up_turns")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

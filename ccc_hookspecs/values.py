@@ -172,38 +172,24 @@ class Tick:
 class Deliver:
     """Write the text to this headless. The same as answering None, but it ends the search for an answer.
 
-    `catch_up`, `catch_up_turns`: as in `Respawn`, for a fresh process that nothing was sent to yet and whose branch lacks turns.
+    `catch_up`: turns that a fresh process lacks and cannot be given as history (`Host.write`), as one text ready for the model. The host
+    puts it as the first text block of the same message, before the person's own text; a slash command, which must come first, has none.
     """
 
     catch_up: str | None = field(default=None, repr=False)
-    catch_up_turns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_catch_up(self)
+        check_hidden_text(self, "catch_up")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Respawn:
-    """The headless is gone and `released`: start a fresh `claude --resume` and give it the text.
-
-    `catch_up` holds the turns that the fresh process's branch lacks, as one text ready for the model; the host puts it
-    as the first text block of the same message, before the person's own text. None when nothing is lacking.
-    `catch_up_turns` are the `uuid`s of the prompts given back in it.
-    """
+    """The headless is gone and `released`: start a fresh `claude --resume`, and ask about the text again, for that one."""
 
     reason: str
-    catch_up: str | None = field(default=None, repr=False)
-    catch_up_turns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_text(self, "reason")
-        _check_catch_up(self)
-
-
-def _check_catch_up(owner: Deliver | Respawn) -> None:
-    check_hidden_text(owner, "catch_up")
-    check_texts(owner, "catch_up_turns")
-    require(bool(owner.catch_up_turns) <= (owner.catch_up is not None), owner, "catch_up_turns", "none when there is no catch_up")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

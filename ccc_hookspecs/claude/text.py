@@ -14,6 +14,11 @@ def well_formed(text: str) -> str:
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
+def is_command(text: str) -> bool:
+    """Whether Claude Code takes the text for a slash command, be it one that it knows or not."""
+    return text.lstrip().startswith("/")
+
+
 def texts_in(content: object) -> Iterator[str]:
     """The texts of a message's `content`, which is one text or a list of blocks; none of anything else."""
     if isinstance(content, str):

@@ -98,6 +98,11 @@ ALTER TABLE inputs ADD COLUMN history INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE inputs ADD COLUMN log_offset INTEGER;
 ALTER TABLE headless ADD COLUMN jammed_by TEXT
 """,
+    # What a fresh process lacks is asked for with each text.
+    """
+ALTER TABLE outbox DROP COLUMN catch_up;
+ALTER TABLE outbox DROP COLUMN catch_up_turns
+""",
 )
 """The scripts that lead from each schema version to the next; the last version is their number."""
 

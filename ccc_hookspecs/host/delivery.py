@@ -106,21 +106,20 @@ class Delivery:
 
     # --- into a headless
 
-    def _inject(self, session: Session, message: Message, head: Head) -> bool:
+    def _inject(self, session: Session, message: Message, head: Head, *, started: bool = False) -> bool:
+        """`started`: the head was started for this message a moment ago."""
         if (waits := self._waits_for(message, head)) is not None:
             return waits
         if not in_sight(head):
             return self._inject_unjudged(message, head)
         decision = self._ask(message, head)
         if isinstance(decision, Respawn):
-            return self._respawn(session, message, head, decision)
+            return self._respawn(session, message, head, decision, again=started)
         if isinstance(decision, Hold):
             return self._holding.hold(message, decision, own=False)
-        if decision.catch_up is not None:
-            message = self._store.outbox.keep_catch_up(message, decision.catch_up, decision.catch_up_turns)
         # A plugin may have given it history meanwhile.
         waits = self._waits_for(message, self._store.heads.get(head.id) or head)
-        return self._write(message, head) if waits is None else waits
+        return self._write(message, head, decision.catch_up) if waits is None else waits
 
     def _waits_for(self, message: Message, head: Head) -> bool | None:
         """What became of a message that this head can or should not take now; None when it may be written."""
@@ -174,12 +173,14 @@ class Delivery:
         )
         return self._manager.pre_inject(self._host, injection)
 
-    def _respawn(self, session: Session, message: Message, head: Head, decision: Respawn) -> bool:
+    def _respawn(self, session: Session, message: Message, head: Head, decision: Respawn, *, again: bool) -> bool:
         mechanism = (self._heard.retired_by(head.pid) if head.pid is not None else None) or SENDER
         if self._agents.live(session.session_id) is not None:
             return self._holding.hold(message, Hold(reason=f"a fresh process was asked for, but process {head.pid} lives"), own=False)
+        if again:
+            hold = Hold(reason=f"the process that was started for it was retired too: {decision.reason}")
+            return self._holding.hold(message, hold, own=False)
         self._checkpoint("respawn")
-        message = self._store.outbox.keep_catch_up(message, decision.catch_up, decision.catch_up_turns)
         retired = self._store.heads.headless(head)
         fresh = self._spawn(session, message)
         if fresh is None:
@@ -189,14 +190,13 @@ class Delivery:
             retired=retired,
             reason=decision.reason,
             message_id=message.message_id,
-            catch_up_turns=message.catch_up_turns,
         )
         emit(headless_respawned, mechanism, event)
-        return self._settling.proven(message) is not None or self._write(message, fresh)
+        return self._settling.proven(message) is not None or self._inject(session, message, fresh, started=True)
 
     def _start(self, session: Session, message: Message) -> bool:
         fresh = self._spawn(session, message)
-        return fresh is not None and self._inject(session, message, fresh)
+        return fresh is not None and self._inject(session, message, fresh, started=True)
 
     def _spawn(self, session: Session, message: Message) -> Head | None:
         if message.rests:
@@ -211,9 +211,9 @@ class Delivery:
             self._store.outbox.started(message)
         return head
 
-    def _write(self, message: Message, head: Head) -> bool:
+    def _write(self, message: Message, head: Head, catch_up: str | None = None) -> bool:
         try:
-            return self._writer.write(message, head)
+            return self._writer.write(message, head, catch_up)
         except Refused as error:
             return self._refused(message, head, str(error))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 import uuid
 from typing import Any
@@ -63,10 +62,6 @@ class Outbox:
         """It waits; the time of the first hold stays. `own`: for a reason of the host's own, not for a plugin's."""
         return self._set(message, state="held", hold=hold_json(hold, own=own), held_since=message.held_since or time.time())
 
-    def keep_catch_up(self, message: Message, text: str | None, turns: tuple[str, ...]) -> Message:
-        """Keep the turns that go before it, in place of any that were to go there before."""
-        return self._set(message, catch_up=None if text is None else from_text(text), catch_up_turns=json.dumps(turns))
-
     def intend(self, message: Message, head: Head, *, log_offset: int, transcript_offset: int) -> Message:
         """It is about to be written to this head, whose inputs it belongs to from now on. Raises `UnknownMessage` when it was dropped."""
         first = message.head_id is None and message.terminal is None
@@ -96,7 +91,7 @@ class Outbox:
 
     def delivered(self, message: Message, proof: str) -> Message:
         """Its delivery is proven, by `proof` in words. Its text is removed; the rest stays for a while, so that it can be looked up."""
-        return self._set(message, state="delivered", proof=proof, delivered_at=time.time(), hold=None, error=None, catch_up=None, text=b"")
+        return self._set(message, state="delivered", proof=proof, delivered_at=time.time(), hold=None, error=None, text=b"")
 
     def forget_before(self, moment: float) -> None:
         """Drop what was delivered before `moment`."""

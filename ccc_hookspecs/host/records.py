@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
+from ccc_hookspecs.claude.text import is_command
 from ccc_hookspecs.values import Headless, Hold, SentInput
 
 MessageState: TypeAlias = Literal["queued", "held", "written", "delivered", "failed"]
@@ -112,8 +113,8 @@ class Message:
     have ended.
     `log_offset`, `transcript_offset`: bytes that the log had at the last write, and the transcript at the first one, so that
     whatever proves the delivery stands behind them. `attempts`: how often it was given to a process that did not take it.
-    `hold`, `held_since`: why and since when it waits. `own_hold`: it waits for the host's own reasons, not for a plugin's. `catch_up`:
-    turns that go before it. `unstarted_since`, `retry_at`: since when no process could be started for it, and when that is due again.
+    `hold`, `held_since`: why and since when it waits. `own_hold`: it waits for the host's own reasons, not for a plugin's.
+    `unstarted_since`, `retry_at`: since when no process could be started for it, and when that is due again.
     """
 
     seq: int
@@ -132,8 +133,6 @@ class Message:
     hold: Hold | None = None
     held_since: float | None = None
     own_hold: bool = False
-    catch_up: str | None = field(default=None, repr=False)
-    catch_up_turns: tuple[str, ...] = ()
     error: str | None = None
     unstarted_since: float | None = None
     retry_at: float | None = None
@@ -164,16 +163,15 @@ class Message:
 
     @property
     def is_command(self) -> bool:
-        """Whether Claude Code takes the text for a slash command, be it one that it knows or not."""
-        return self.text.lstrip().startswith("/")
+        """Whether Claude Code takes the text for a slash command."""
+        return is_command(self.text)
 
     @classmethod
     def of(cls, row: sqlite3.Row) -> Message:
         """From a row of `outbox`."""
         values = dict(row)
         hold = json.loads(values.pop("hold") or "null")
-        values |= {"text": to_text(values["text"]), "catch_up": None if values["catch_up"] is None else to_text(values["catch_up"])}
-        values |= {"wrote": bool(values["wrote"]), "catch_up_turns": tuple(json.loads(values["catch_up_turns"]))}
+        values |= {"text": to_text(values["text"]), "wrote": bool(values["wrote"])}
         return cls(**values, hold=None if hold is None else _hold(hold), own_hold=hold is not None and hold.get("own", False))
 
 

@@ -6,6 +6,7 @@ import subprocess
 from dataclasses import dataclass, field
 
 from ccc_hookspecs.claude.registry import RegistryRecord, read_registry
+from ccc_hookspecs.claude.text import is_command
 from ccc_hookspecs.host.liveness import presence
 from ccc_hookspecs.host.records import Session
 from ccc_hookspecs.host.releases import SAYS_WHERE_IT_IS, is_before
@@ -61,7 +62,7 @@ class Terminal:
 
     def objection(self, text: str) -> str | None:
         """Why this text is not to be typed into it now; None when it may be."""
-        if text.lstrip().startswith("/"):
+        if is_command(text):
             return "a terminal has the session open, and slash commands may open a dialog there"
         if not self.sure:
             return "a terminal of a release that does not say which session it is on after a /clear may have the session open"

@@ -33,9 +33,13 @@ class Writer:
         self._store = store
         self._checkpoint = checkpoint
 
-    def write(self, message: Message, head: Head) -> bool:
-        """Write a message; False when only a part went in. Raises `Refused`, and `HostError` when this process could not even try."""
-        line = user_line(message.message_id, message.text, message.catch_up, one_block=self._takes_blocks_apart(message))
+    def write(self, message: Message, head: Head, catch_up: str | None = None) -> bool:
+        """Write a message, with these turns before it; False when only a part went in.
+
+        Raises `Refused`, and `HostError` when this process could not even try.
+        """
+        one_block = catch_up is not None and self._takes_blocks_apart(message)
+        line = user_line(message.message_id, message.text, catch_up, one_block=one_block)
         session = self._store.sessions.get(message.session_id)
 
         def intend() -> None:
@@ -95,9 +99,7 @@ class Writer:
             pipe.close()
 
     def _takes_blocks_apart(self, message: Message) -> bool:
-        """Whether the session's release would take two blocks apart. A slash command is only one in a block of its own."""
-        if message.catch_up is None or message.is_command:
-            return False
+        """Whether the session's release would take two blocks apart."""
         release = self._store.heads.last_release(message.session_id)
         if release is None and (transcript := transcript_of(self._store.sessions.get(message.session_id))) is not None:
             release = last_writer(transcript)

@@ -13,9 +13,9 @@ from ccc_hookspecs.outcomes import Deferral, Facts, Healed, Kept, Outcome, Propo
 from ccc_hookspecs.signals import emit, healing_proposed
 from ccc_hookspecs.specs import Host
 from ccc_hookspecs.values import Headless, Tick
-from ccc_plugins.retire_stale.catch_up import CatchUp, catch_up
+from ccc_plugins.retire_stale.catch_up import catch_up
 from ccc_plugins.retire_stale.deferrals import Deferrals
-from ccc_plugins.retire_stale.evidence.branches import lost_prompts, read_tree, turns_of
+from ccc_plugins.retire_stale.evidence.branches import read_tree, turns_of
 from ccc_plugins.retire_stale.evidence.checkpoints import Checkpoints
 from ccc_plugins.retire_stale.evidence.children import descendants
 from ccc_plugins.retire_stale.evidence.evidence import Evidence
@@ -25,6 +25,7 @@ from ccc_plugins.retire_stale.healing import Patient, Unfinished, give
 from ccc_plugins.retire_stale.holds import Holds
 from ccc_plugins.retire_stale.identity import state
 from ccc_plugins.retire_stale.journal import Journal
+from ccc_plugins.retire_stale.judgement.branches import lacking, resumed_leaf
 from ccc_plugins.retire_stale.judgement.history import Lack, takes_history
 from ccc_plugins.retire_stale.judgement.idleness import sign_kind
 from ccc_plugins.retire_stale.order import Order, Process
@@ -172,9 +173,9 @@ class Flow:
         vetoes: tuple[Veto, ...] | None = None
         given, turns = 0, tuple[str, ...]()
         while True:
-            lacking, frames = self.lack(ccc, headless, settle=True)
-            if lacking.obstacle is not None:
-                return lacking.obstacle
+            missing, frames = self.lack(ccc, headless, settle=True)
+            if missing.obstacle is not None:
+                return missing.obstacle
             if not frames:
                 break
             if sum(len(frame.line) for frame in frames) > self.settings.heal_limit << 20:
@@ -190,7 +191,7 @@ class Flow:
                 self._healing_rests[key] = time.monotonic() + FAILED_REST_SECONDS
                 return str(error)
             headless = _as_known_now(ccc, headless) or headless
-            given, turns = given + len(frames), (*turns, *lacking.turns)
+            given, turns = given + len(frames), (*turns, *missing.turns)
         if given:
             self._report_healing(headless, judgement, mechanism, reason, turns, given, time.monotonic() - began_at)
         return None if self.evidence.is_fresh(ccc, headless) else "it does not know everything yet"
@@ -201,13 +202,13 @@ class Flow:
 
     def make_whole(self, ccc: Host, headless: Headless, *, mechanism: str) -> bool:
         """Give a fresh process what was said before its start and it did not read; True when it has all of it now."""
-        lacking, frames = self.lack(ccc, headless)
-        in_vain = lacking.obstacle is not None or not takes_history(lacking.release)
-        if lacking.seen and (in_vain or not frames):
+        missing, frames = self.lack(ccc, headless)
+        in_vain = missing.obstacle is not None or not takes_history(missing.release)
+        if missing.seen and (not self.settings.catch_up if in_vain else not frames):
             self._whole.add((headless.pid, headless.start_time))
-        if lacking.obstacle is None and not frames:
+        if missing.obstacle is None and not frames:
             return True
-        if lacking.obstacle is not None or (judgement := self._when_ready(ccc, headless, lacking.release)) is None:
+        if missing.obstacle is not None or (judgement := self._when_ready(ccc, headless, missing.release)) is None:
             return False
         reason = "the branch that it reads lacks turns"
         return self.heal(ccc, headless, judgement, mechanism=mechanism, reason=reason) is None
@@ -238,11 +239,9 @@ class Flow:
         outcome = Healed(headless=headless, mechanism=mechanism, reason=reason, facts=facts, turns=turns, records=records, seconds=seconds)
         self.reporter.report(outcome)
 
-    def catch_up(self, ccc: Host, headless: Headless) -> CatchUp | None:
-        """The turns that a `--resume` lacks as the transcript is now; None when it lacks nothing, or when that is switched off.
-
-        For a headless that has exited, or for one that was just resumed and wrote nothing yet. Never raises: by then the
-        process is gone, or waits for its first text.
+    def catch_up(self, ccc: Host, headless: Headless) -> str | None:
+        """The turns that a fresh process lacks, as a text to go before its next one; None when it lacks nothing, when it may have been
+        given that already, or when that is switched off. Never raises: there is nothing better to do with the text than to deliver it.
         """
         try:
             return self._catch_up(ccc, headless)
@@ -250,16 +249,21 @@ class Flow:
             log.exception("session %s: what a fresh process lacks could not be told", headless.session_id)
             return None
 
-    def _catch_up(self, ccc: Host, headless: Headless) -> CatchUp | None:
+    def _catch_up(self, ccc: Host, headless: Headless) -> str | None:
         path = self.evidence.transcript_of(ccc, headless) if self.settings.catch_up else None
-        if path is None:
+        if path is None or (headless.sent != () and self.evidence.judge(ccc, headless).idleness.verdict != "idle"):
             return None
         tree = read_tree(path)
-        turns = turns_of(path, tree, lost_prompts(tree, tree.release))
-        given = catch_up(turns, self.settings.catch_up_limit)
-        if given is not None and given.cut:
-            log.info("session %s: the catch-up leaves out the %d oldest turns", headless.session_id, given.cut)
-        return given
+        taken = [tree.nodes[sent.message_id] for sent in headless.sent or () if sent.message_id in tree.nodes]
+        leaf = self.lack(ccc, headless)[0].leaf or resumed_leaf(tree, tree.release)
+        lost = () if any(entry.gives_back is not None for entry in taken) else lacking(tree, leaf)
+        given = catch_up(turns_of(path, tree, lost), self.settings.catch_up_limit)
+        if given is None:
+            if headless.sent:
+                self._whole.add((headless.pid, headless.start_time))
+            return None
+        log.info("session %s: a text gives back %d turns and leaves out %d", headless.session_id, len(given.turns), given.cut)
+        return given.text
 
     def forget(self, headless: Headless) -> None:
         """The process is gone."""

@@ -88,7 +88,7 @@ def test_on_tick() -> None:
     assert calls == [(two, HOST, TICK), (one, HOST, TICK)]
 
 
-@pytest.mark.parametrize("answer", [Deliver(), Respawn(reason="stale", catch_up="text"), Hold(reason="busy")])
+@pytest.mark.parametrize("answer", [Deliver(), Deliver(catch_up="text"), Respawn(reason="stale"), Hold(reason="busy")])
 def test_every_decision_reaches_the_host_as_it_is(answer: Decision) -> None:
     """What a plugin answers is what the host gets, also an explicit `Deliver`, which ends the search."""
     assert manager_of(Recorder(answer=Hold(reason="never asked")), Recorder(answer=answer)).pre_inject(HOST, INJECTION) is answer
@@ -296,7 +296,7 @@ def test_a_wrapper_around_ticks_and_launches() -> None:
 def test_the_trace_shows_hook_plugin_result_and_time() -> None:
     """One line for each plugin called, failures included, one when there is nobody; text never shows."""
     lines: list[str] = []
-    plugins = [Recorder(answer=Respawn(reason="stale", catch_up=TEXT)), Recorder(answer=OSError("disk")), Recorder()]
+    plugins = [Recorder(answer=Deliver(catch_up=TEXT)), Recorder(answer=OSError("disk")), Recorder()]
     manager = manager_of(*plugins, trace=lines.append)
     manager.pre_inject(HOST, INJECTION)
     manager.on_tick(HOST, TICK)
@@ -304,7 +304,7 @@ def test_the_trace_shows_hook_plugin_result_and_time() -> None:
     assert shown == [
         "pre_inject plugin.number2: None",
         "pre_inject plugin.number1: failed",
-        "pre_inject plugin.number0: Respawn(reason='stale', catch_up_turns=())",
+        "pre_inject plugin.number0: Deliver()",
         "on_tick plugin.number2: done",
         "on_tick plugin.number1: failed",
         "on_tick plugin.number0: done",

@@ -113,8 +113,8 @@ def _is_copy(uuid: str) -> bool:
 
 
 def own_words(text: str) -> str:
-    """What a person said in a text that may begin with a catch-up."""
-    return text.partition(CATCH_UP_END)[2].strip() if text.startswith(CATCH_UP) else text.strip()
+    """What a person said in a text that may begin with a catch-up, in which an answer may recite another."""
+    return text.rpartition(CATCH_UP_END)[2].strip() if text.startswith(CATCH_UP) else text.strip()
 
 
 def given_texts(record: dict[str, Any]) -> list[str]:

@@ -29,7 +29,7 @@ def turn(asked: str, answered: str = "yes") -> Turn:
     return Turn(str(uuid.uuid4()), (asked,), (answered,))
 
 
-def gives_back(text: str) -> tuple[str, ...]:
+def gives_back(text: str) -> tuple[str, ...] | None:
     """What a transcript tells later of a message that began with this text."""
     record = {"type": "user", "uuid": "u", "message": {"role": "user", "content": [{"type": "text", "text": text}]}}
     return entry_of(record, 0).gives_back

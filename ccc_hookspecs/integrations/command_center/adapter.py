@@ -17,7 +17,6 @@ from ccc_hookspecs.host.pipe import input_of
 from ccc_hookspecs.integrations.command_center.attempts import Entry
 from ccc_hookspecs.integrations.command_center.debts import Debt, Debts
 from ccc_hookspecs.integrations.command_center.feeding import Feeder, Unwritten
-from ccc_hookspecs.integrations.command_center.given import stands_in
 from ccc_hookspecs.integrations.command_center.patches import Function
 from ccc_hookspecs.integrations.command_center.records import SpawnRecord, SpawnRecords
 from ccc_hookspecs.integrations.command_center.spawns import engine_of, inputs_in, log_of, path_of, pid_of, resumed, spawned_at, sure_start
@@ -218,11 +217,6 @@ class CommandCenterHost:
         )
         self.records.begin(record)
         return record
-
-    def has_given(self, session_id: str, debt: Debt) -> bool:
-        """Whether the turns that are owed were given back: the text stands in the transcript behind where they were found lacking."""
-        path = self._server._find_session_jsonl(session_id) if debt.catch_up is not None and debt.promised_at is not None else None
-        return path is not None and stands_in(path, debt.catch_up or "", debt.promised_at or 0)
 
     def transcript_size(self, session_id: str) -> int | None:
         """Bytes of the session's transcript now; None when it is not found."""

@@ -74,6 +74,7 @@ class Checks:
         return bool(original(session_id)) or (self._host.debts.get(session_id) is not None and self._queue.pending(session_id))
 
     def wt_send(self, original: Function, session_id: str, text: str, *rest: Any) -> Any:
-        """`_try_wt_send_for_headless_delivery` and its sibling: another tool knows nothing of a catch-up, so CCC resumes itself."""
+        """`_try_wt_send_for_headless_delivery` and its sibling: of the process that takes over for a retired one the plugins must be asked,
+        so CCC resumes itself."""
         debt = self._host.debts.get(session_id)
-        return None if debt is not None and debt.catch_up is not None else original(session_id, text, *rest)
+        return None if debt is not None and debt.retired_pid is not None else original(session_id, text, *rest)

@@ -1,7 +1,7 @@
 """What is still owed to a session whose headless was retired or whose text is held: on disk, so that it survives CCC.
 
-CCC keeps the texts themselves, in its own queue. It throws that queue away for a session without a live process, and
-it knows of no catch-up; both are kept here, one small file a session.
+CCC keeps the texts themselves, in its own queue. It throws that queue away for a session without a live process; that it must not is
+kept here, one small file a session.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import json
 import logging
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from ccc_hookspecs.values import Deliver, Headless, Respawn
+from ccc_hookspecs.values import Headless
 
 log = logging.getLogger(__name__)
 
@@ -31,16 +31,12 @@ PAID_SECONDS: Final = 86400.0
 class Debt:
     """What one session is owed.
 
-    `reason`: why, for people. `mechanism`: who asked for it. `catch_up`, `catch_up_turns`: as in `Respawn`, to be put in front of the next
-    text. `promised_at`: bytes of the session's transcript when those turns were found lacking, None when unknown. `retired_pid`,
-    `retired_start`: the process that the next one replaces, None when it was only held.
+    `reason`: why, for people. `mechanism`: who asked for it. `retired_pid`, `retired_start`: the process that the next one replaces, None
+    when it was only held.
     """
 
     reason: str
     mechanism: str
-    catch_up: str | None = field(default=None, repr=False)
-    catch_up_turns: tuple[str, ...] = ()
-    promised_at: int | None = None
     retired_pid: int | None = None
     retired_start: float | None = None
 
@@ -48,20 +44,9 @@ class Debt:
         """The same, now that this process was retired."""
         return dataclasses.replace(self, reason=reason, mechanism=mechanism, retired_pid=headless.pid, retired_start=headless.start_time)
 
-    def promising(self, answer: Deliver | Respawn, size: int | None) -> Debt:
-        """The same with the turns that a plugin, asked now, finds lacking; the same when it names none.
-
-        A plugin that finds them on disk has found these again, or has told what took their place. One that does not look says nothing
-        about what was promised before.
-        """
-        if answer.catch_up is None:
-            return self
-        return dataclasses.replace(self, catch_up=answer.catch_up, catch_up_turns=answer.catch_up_turns, promised_at=size)
-
-    def after(self, *, respawned: bool, caught_up: bool) -> Debt:
-        """The same, after a text was written: to a process that took over, or with the catch-up in front, or both."""
-        rest = dataclasses.replace(self, retired_pid=None, retired_start=None) if respawned else self
-        return dataclasses.replace(rest, catch_up=None, catch_up_turns=(), promised_at=None) if caught_up else rest
+    def respawned(self) -> Debt:
+        """The same, once a process took over."""
+        return dataclasses.replace(self, retired_pid=None, retired_start=None)
 
 
 class Debts:
@@ -154,7 +139,10 @@ class Debts:
 
 def _debt(content: bytes) -> Debt:
     given = json.loads(content)
-    return Debt(**{**given, "catch_up_turns": tuple(given.get("catch_up_turns", ()))})
+    return Debt(**{name: given[name] for name in _FIELDS if name in given})
+
+
+_FIELDS: Final = tuple(one.name for one in dataclasses.fields(Debt))
 
 
 _State: TypeAlias = tuple[int, int, int]

@@ -112,7 +112,6 @@ class Judge:
     def _owe(self, headless: Headless, respawn: Respawn) -> None:
         session_id = headless.session_id
         known = self._host.debts.get(session_id) or Debt(reason=respawn.reason, mechanism=UNKNOWN_MECHANISM)
-        debt = known.promising(respawn, self._host.transcript_size(session_id))
-        self._host.debts.put(session_id, debt.replaced(headless, known.mechanism, respawn.reason))
+        self._host.debts.put(session_id, known.replaced(headless, known.mechanism, respawn.reason))
         if self._host.entry(headless.pid) is not None:
             self._host.released(headless)

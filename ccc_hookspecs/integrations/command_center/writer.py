@@ -11,14 +11,13 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
 
 from ccc_hookspecs.errors import SessionLockTimeout
-from ccc_hookspecs.integrations.command_center.adapter import UNKNOWN_MECHANISM, CommandCenterHost
+from ccc_hookspecs.integrations.command_center.adapter import CommandCenterHost
 from ccc_hookspecs.integrations.command_center.attempts import Attempt, Attempts, Blocked, Entry
-from ccc_hookspecs.integrations.command_center.debts import Debt
 from ccc_hookspecs.integrations.command_center.judge import Judge
 from ccc_hookspecs.integrations.command_center.lines import parsed, patience, with_catch_up
 from ccc_hookspecs.integrations.command_center.patches import Function
@@ -46,8 +45,11 @@ class _Line:
     text: str = ""
     message_id: str | None = None
     decision: Decision | None = None
-    catch_up: str | None = field(default=None, repr=False)
-    catch_up_turns: tuple[str, ...] = ()
+
+    @property
+    def catch_up(self) -> str | None:
+        """What goes in front of it."""
+        return self.decision.catch_up if isinstance(self.decision, Deliver) else None
 
 
 class _Current(threading.local):
@@ -159,12 +161,6 @@ class Writer:
 
     def _judged(self, line: _Line, raw: bytes) -> Decision:
         line.message_id, line.text = parsed(raw)
-        decision = self._decided(line)
-        if isinstance(decision, Deliver) and line.session_id is not None:
-            self._bring_catch_up(line, line.session_id, decision)
-        return decision
-
-    def _decided(self, line: _Line) -> Decision:
         if self._host.gone(line.entry):
             return Respawn(reason=f"process {line.entry['pid']} was retired in the meantime")
         if line.session_id is None or line.message_id is None:
@@ -179,24 +175,11 @@ class Writer:
         return decision
 
     def _first(self, line: _Line, message_id: str) -> Decision:
-        """The first text of a process that CCC has just started: of interest is what a resumed one lacks, whatever was promised before."""
+        """The first text of a process that CCC has just started: of interest is what a resumed one lacks."""
         if not resumed(line.entry):
             return Deliver()
         with self._host.starting(line.entry):
             return self._judge.ask(line.entry, line.text, message_id, from_queue=True)
-
-    def _bring_catch_up(self, line: _Line, session_id: str, decision: Deliver) -> None:
-        """Put in front of the text what the session is owed. A command is only one when it comes first, so there it waits."""
-        debt = self._host.debts.get(session_id)
-        if decision.catch_up is not None:
-            debt = debt or Debt(reason="a resumed process lacks turns", mechanism=UNKNOWN_MECHANISM)
-            debt = debt.promising(decision, self._host.transcript_size(session_id))
-            self._host.debts.put(session_id, debt)
-        elif debt is not None and self._host.has_given(session_id, debt):
-            debt = debt.after(respawned=False, caught_up=True)
-            self._host.debts.put(session_id, debt)
-        if debt is not None and not line.text.lstrip().startswith("/"):
-            line.catch_up, line.catch_up_turns = debt.catch_up, debt.catch_up_turns
 
     def _written(self, line: _Line) -> None:
         try:
@@ -221,11 +204,9 @@ class Writer:
                 retired=retired,
                 reason=debt.reason,
                 message_id=line.message_id,
-                catch_up_turns=line.catch_up_turns,
             )
             emit(headless_respawned, debt.mechanism, event)
-        rest = debt.after(respawned=headless is not None, caught_up=line.catch_up is not None)
-        if rest.catch_up is None and not self._queue.pending(session_id):
-            self._host.debts.paid(session_id)
+        if self._queue.pending(session_id):
+            self._host.debts.put(session_id, debt if headless is None else debt.respawned())
         else:
-            self._host.debts.put(session_id, rest)
+            self._host.debts.paid(session_id)

@@ -277,7 +277,7 @@ def lacking(tree: Tree, leaf: str | None) -> tuple[Entry, ...]:
     branch = {entry.uuid: entry for entry in tree.path(leaf) if entry.uuid is not None}
     told = told_by(tree, leaf)
     messages = {entry.message_id for entry in told.values() if entry.message_id is not None}
-    given_back = {uuid for entry in told.values() for uuid in entry.gives_back}
+    given_back = {uuid for entry in told.values() for uuid in entry.gives_back or ()}
     found: list[Entry] = []
     for parent in [*told, *_roots(tree, told)]:
         siblings = tree.continued.get(parent, ())

@@ -35,10 +35,10 @@ class Entry:
     """One transcript record.
 
     `offset`: its byte position. `parent`: `parentUuid`, or for a compaction its `logicalParentUuid`. `timestamp`: seconds since
-    the epoch, or None. `in_tree`: it may be a leaf that `--resume` follows. `gives_back`: the prompts that a catch-up in it repeats.
-    `made_up`: Claude Code said it itself in the model's name, such as that no response was requested. `parent_is_logical`: `--resume`
-    reads nothing above it. `segment`: of a compaction that keeps a part of the conversation, the ids of that part's first record, of the
-    record that it is read behind, and of its last.
+    the epoch, or None. `in_tree`: it may be a leaf that `--resume` follows. `gives_back`: the prompts that a catch-up in it repeats; None
+    without one. `made_up`: Claude Code said it itself in the model's name, such as that no response was requested. `parent_is_logical`:
+    `--resume` reads nothing above it. `segment`: of a compaction that keeps a part of the conversation, the ids of that part's first
+    record, of the record that it is read behind, and of its last.
     """
 
     offset: int
@@ -52,7 +52,7 @@ class Entry:
     timestamp: float | None = None
     release: str | None = None
     in_tree: bool = False
-    gives_back: tuple[str, ...] = ()
+    gives_back: tuple[str, ...] | None = None
     made_up: bool = False
     parent_is_logical: bool = False
     segment: tuple[str, str, str] | None = None
@@ -88,7 +88,7 @@ def entry_of(record: Mapping[str, Any], offset: int) -> Entry:
         release=_text(record.get("version")),
         in_tree=main and uuid is not None and str(record.get("type")) in _TREE_TYPES,
         made_up=isinstance(message, Mapping) and message.get("model") == "<synthetic>",
-        gives_back=_gives_back(record) if main and record.get("type") == "user" else (),
+        gives_back=_gives_back(record) if main and record.get("type") == "user" else None,
         parent_is_logical=logical is not None,
         segment=_segment(record) if kind == "boundary" else None,
     )
@@ -177,10 +177,10 @@ def _segment(record: Mapping[str, Any]) -> tuple[str, str, str] | None:
     return head, anchor, tail
 
 
-def _gives_back(record: Mapping[str, Any]) -> tuple[str, ...]:
+def _gives_back(record: Mapping[str, Any]) -> tuple[str, ...] | None:
     """A catch-up stands in front of the person's own text; where that was a custom slash command, in the meta record of its expansion."""
-    found = (_CATCH_UP.match(text) for text in texts_of(record)[:1])
-    return tuple(uuid for match in found if match for uuid in match.group(1).split())
+    match = next((_CATCH_UP.match(text) for text in texts_of(record)[:1]), None)
+    return None if match is None else tuple(match.group(1).split())
 
 
 def _texts(content: object) -> tuple[str, ...]:

@@ -46,15 +46,17 @@ class Memory:
 class Lack:
     """What a headless lacks. `entries`: the records to give, in order. `copies`: those of them that are given under `copy_id`.
 
-    `turns`: the prompts among them. `seen`: which branch it has read is known by what it wrote, and not only expected. `forked`: a
-    fresh `--resume` would lack turns too. `end`: where a fresh `--resume` begins to read, when a `last-prompt` names that and the headless
-    does not have it: what it says next would not be read. `release`: the one that wrote last to the transcript. `compacted`:
-    there is a compaction that it does not know. `obstacle`: why it cannot be made whole by giving it records, or None.
+    `turns`: the prompts among them. `leaf`: the last record that it knows, or before it wrote one that from which it is expected to read.
+    `seen`: it wrote one. `forked`: a fresh `--resume` would lack turns too. `end`: where a fresh `--resume` begins to read, when a
+    `last-prompt` names that and the headless does not have it: what it says next would not be read. `release`: the one that wrote last to
+    the transcript. `compacted`: there is a compaction that it does not know. `obstacle`: why it cannot be made whole by giving it
+    records, or None.
     """
 
     entries: tuple[Entry, ...] = ()
     copies: frozenset[str] = frozenset()
     turns: tuple[str, ...] = ()
+    leaf: str | None = None
     seen: bool = False
     forked: bool = False
     end: str | None = None
@@ -77,6 +79,7 @@ def lack(tree: Tree, release: str | None, memory: Memory) -> Lack:
         entries=tuple(missing),
         copies=copies,
         turns=turns,
+        leaf=memory.leaf or leaf,
         seen=memory.leaf is not None,
         forked=bool(lost),
         release=tree.release,

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import logging
 
+from ccc_hookspecs.claude.text import is_command
 from ccc_hookspecs.outcomes import Kept, Outcome, RetirementFailure
 from ccc_hookspecs.specs import Host, hookimpl
-from ccc_hookspecs.values import Decision, Deliver, Headless, Hold, Injection, Respawn
+from ccc_hookspecs.values import Decision, Deliver, Hold, Injection, Respawn
 from ccc_plugins.retire_stale.evidence.observer import Judgement
 from ccc_plugins.retire_stale.flow import Flow, is_gone, waits_for
 from ccc_plugins.retire_stale.judgement.decision import Course, course
@@ -35,7 +36,7 @@ def pre_inject(ccc: Host, injection: Injection) -> Decision | None:
     if seen.verdict == "fresh":
         flow.holds.drop(injection)
         flow.reporter.end_deferral(headless, NAME, "it has seen everything by now")
-        return _to_fresh(ccc, flow, headless)
+        return _to_fresh(ccc, flow, injection)
     try:
         return _decide(ccc, flow, injection)
     except Exception as error:
@@ -46,17 +47,20 @@ def pre_inject(ccc: Host, injection: Injection) -> Decision | None:
         return _held(flow, injection, Hold(reason=f"{seen.reason}; not retired: {type(error).__name__}"))
 
 
-def _to_fresh(ccc: Host, flow: Flow, headless: Headless) -> Deliver | None:
-    """A process that was resumed gets the turns that its branch lacks, whoever forked the transcript before.
+def _to_fresh(ccc: Host, flow: Flow, injection: Injection) -> Deliver | None:
+    """A process that was resumed gets the turns that its branch lacks, whoever forked the transcript before: as history, else as a text.
 
     Which branch it read is expected at first, and seen as soon as it wrote something itself; so that is looked at until then.
     """
+    headless = injection.headless
     if headless.resumed is False or flow.settings.mode == "shadow" or flow.is_whole(headless):
         return None
     if flow.settings.heal != "never" and flow.make_whole(ccc, headless, mechanism=NAME):
         return None
-    given = flow.catch_up(ccc, headless) if headless.sent == () else None
-    return Deliver(catch_up=given.text, catch_up_turns=given.turns) if given is not None else None
+    if is_command(injection.text):
+        return None
+    given = flow.catch_up(ccc, headless)
+    return Deliver(catch_up=given) if given is not None else None
 
 
 def _decide(ccc: Host, flow: Flow, injection: Injection) -> Decision | None:
@@ -115,9 +119,8 @@ def _respawn(ccc: Host, flow: Flow, injection: Injection, judgement: Judgement) 
     if not is_gone(outcome):
         return _not_retired(flow, injection, judgement, outcome)
     flow.holds.drop(injection)
-    given = flow.catch_up(ccc, injection.headless)
     flow.forget(injection.headless)
-    return Respawn(reason=reason, catch_up=given.text if given else None, catch_up_turns=given.turns if given else ())
+    return Respawn(reason=reason)
 
 
 def _objection(judgement: Judgement) -> str | None:

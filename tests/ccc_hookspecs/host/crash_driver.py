@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from ccc_hookspecs import Decision, Injection, Respawn, hookimpl
+from ccc_hookspecs import Decision, Deliver, Injection, Respawn, hookimpl
 from ccc_hookspecs.host.host import EmbeddedHost
 from ccc_hookspecs.manager import PluginManager
 from ccc_hookspecs.specs import Host
@@ -26,11 +26,13 @@ class Stale:
     @hookimpl
     def pre_inject(self, ccc: Host, injection: Injection) -> Decision | None:
         sent = {one.message_id for one in injection.headless.sent or ()} - {injection.message_id}
-        if not injection.text.startswith("stale") or not sent:
+        if not injection.text.startswith("stale"):
             return None
+        if not sent:
+            return Deliver(catch_up="what was said elsewhere")
         end_process(injection.headless.pid)
         ccc.released(injection.headless)
-        return Respawn(reason="stale", catch_up="what was said elsewhere")
+        return Respawn(reason="stale")
 
 
 HISTORY = "3d3f6d6c-6f57-4c53-8a55-6d0b38f1c0a1"

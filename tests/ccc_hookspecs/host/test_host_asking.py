@@ -14,7 +14,10 @@ def retire(ccc: Host, injection: Injection) -> Decision:
     """End the headless as a retiring plugin does, and ask for a fresh one."""
     end_process(injection.headless.pid)
     ccc.released(injection.headless)
-    return Respawn(reason="stale", catch_up="what was said elsewhere", catch_up_turns=("11111111-1111-4111-8111-111111111111",))
+    return Respawn(reason="stale")
+
+
+LACKING = Deliver(catch_up="what was said elsewhere")
 
 
 def test_a_held_text_waits_and_what_comes_after_it_waits_behind(world: World, captured_signals: CapturedSignals) -> None:
@@ -35,9 +38,11 @@ def test_a_held_text_waits_and_what_comes_after_it_waits_behind(world: World, ca
     assert [(event.message_id, event.hold, event.since) for event in announced] == [(held.message_id, hold, since)]
 
 
-def test_a_respawn_puts_the_lacking_turns_before_the_text(world: World, captured_signals: CapturedSignals) -> None:
-    """The fresh process resumes the session and gets the catch-up as a first block of the same message."""
-    plugin = Answering(None, retire)
+def test_the_fresh_process_is_asked_about_and_its_text_comes_with_the_lacking_turns(
+    world: World, captured_signals: CapturedSignals
+) -> None:
+    """It resumes the session and gets the catch-up as a first block of the same message."""
+    plugin = Answering(None, retire, LACKING)
     host = world.host(plugin)
     session = world.session(host, "first")
     before = world.headless(host, session)
@@ -45,6 +50,7 @@ def test_a_respawn_puts_the_lacking_turns_before_the_text(world: World, captured
     after = world.headless(host, session)
     assert after.pid != before.pid
     assert after.resumed is True
+    assert [one.headless.pid for one in plugin.asked] == [before.pid, before.pid, after.pid]
     assert world.memory(host, session) == ["first", "what was said elsewhere", "second"]
     record = next(r for r in world.home.records(session.session_id) if r.get("uuid") == message.message_id)
     assert [block["text"] for block in record["message"]["content"]] == ["what was said elsewhere", "second"]
@@ -56,7 +62,7 @@ def test_a_respawn_puts_the_lacking_turns_before_the_text(world: World, captured
 def test_a_release_that_takes_blocks_apart_gets_one(world: World, release: str, blocks: int) -> None:
     """2.0.42 and 2.1.6 copy what follows a message of two blocks, under new ids, at the next resume; so theirs is one block."""
     world.simulator.release = release
-    host = world.host(Answering(None, retire))
+    host = world.host(Answering(None, retire, LACKING))
     session = host.begin(world.home.project)
     world.until(host, host.send(session.session_id, "first"))
     message = world.until(host, host.send(session.session_id, "second"))
@@ -68,7 +74,7 @@ def test_a_release_that_takes_blocks_apart_gets_one(world: World, release: str, 
 
 def test_a_fresh_process_is_asked_about_before_its_first_byte_and_may_get_the_lacking_turns(world: World) -> None:
     """When the headless was ended for another reason, the plugin is asked about the fresh one and may deliver with a catch-up."""
-    plugin = Answering(None, Deliver(catch_up="what was said elsewhere", catch_up_turns=("11111111-1111-4111-8111-111111111111",)))
+    plugin = Answering(None, LACKING)
     host = world.host(plugin)
     session = world.session(host, "first")
     end_process(world.headless(host, session).pid)

@@ -31,6 +31,7 @@ STEPS = (
     "spawn",
     "planned",
     "started",
+    "ask",
     "intend",
     "write",
     "wrote",

@@ -17,11 +17,12 @@ from typing import Any
 
 import pytest
 
+from ccc_hookspecs.claude.text import is_command
 from ccc_hookspecs.config import Config
 from ccc_hookspecs.integrations.command_center import Attachment, attach
 from ccc_hookspecs.manager import PluginManager
 from ccc_hookspecs.specs import Host, hookimpl
-from ccc_hookspecs.values import Decision, Hold, Injection, Respawn, TerminalLaunch, Tick
+from ccc_hookspecs.values import Decision, Deliver, Hold, Injection, Respawn, TerminalLaunch, Tick
 from tests.ccc_hookspecs.integrations.standin_spawns import started
 
 STANDIN = Path(__file__).with_name("standin_server.py")
@@ -64,14 +65,14 @@ class Scripted:
         self.answer = lambda ccc, injection: Hold(reason="stale and busy", signs=signs) if injection.headless.sent else None
 
     def retire(self, catch_up: str | None = None) -> None:
-        """From now on, end such a process and have a fresh one started."""
+        """From now on, end such a process and have a fresh one started, which lacks these turns."""
 
         def answer(ccc: Host, injection: Injection) -> Decision | None:
             if not injection.headless.sent:
-                return None
+                return Deliver(catch_up=None if is_command(injection.text) else catch_up)
             end(injection.headless.pid)
             ccc.released(injection.headless)
-            return Respawn(reason="stale", catch_up=catch_up, catch_up_turns=("11111111-1111-4111-8111-111111111111",) if catch_up else ())
+            return Respawn(reason="stale")
 
         self.answer = answer
 

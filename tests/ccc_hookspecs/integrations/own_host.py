@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ccc_hookspecs import Decision, Headless, Injection, Respawn, TerminalLaunch, hookimpl
+from ccc_hookspecs import Decision, Deliver, Headless, Injection, Respawn, TerminalLaunch, hookimpl
 from ccc_hookspecs.outcomes import Facts, Retirement
 from ccc_hookspecs.signals import emit, headless_healed, headless_kept, headless_retired, retirement_deferred, retirement_failed
 from ccc_hookspecs.specs import Host
@@ -23,13 +23,13 @@ Answer: TypeAlias = Decision | Callable[[Host, Injection], Decision | None] | No
 
 
 def respawn(host: Host, injection: Injection, catch_up: str | None = None) -> Decision | None:
-    """As a mechanism does it: nobody but the process that was given something before is retired."""
+    """As a mechanism does it: nobody but the process that was given something before is retired; the next one lacks `catch_up`."""
     if not injection.headless.sent:
-        return None
+        return Deliver(catch_up=catch_up)
     host.released(injection.headless)
     event = Retirement(headless=injection.headless, mechanism="m", reason="stale", facts=FACTS, rung="released", seconds=0.1)
     emit(headless_retired, "m", event)
-    return Respawn(reason="stale", catch_up=catch_up)
+    return Respawn(reason="stale")
 
 
 class Guide:

@@ -14,7 +14,7 @@ from ccc_hookspecs.integrations.command_center.upkeep import TICKS
 from tests.ccc_hookspecs.integrations.conftest import Ccc, disk_full
 
 SESSION = "7713fc42-3b60-46cb-a3fb-0fcfcfc4e913"
-OWED = Debt(reason="stale", mechanism="m", catch_up="lacked")
+OWED = Debt(reason="stale", mechanism="m")
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def test_what_cannot_be_written_is_owed_all_the_same(tmp_path: Path) -> None:
 @pytest.mark.case("C87")
 @pytest.mark.parametrize("before", [None, Debt(reason="earlier", mechanism="m")], ids=["nothing", "something"])
 def test_what_another_process_has_paid_is_not_owed(tmp_path: Path, before: Debt | None) -> None:
-    """What one process could not write is void once another has written, or paid, something newer: no turn is given twice."""
+    """What one process could not write is void once another has written, or paid, something newer."""
     dashboard, worker = pair(tmp_path)
     if before is not None:
         worker.put(SESSION, before)

@@ -60,7 +60,8 @@ def test_the_guide_obeys_each_answer(guide: Guide) -> None:
     guide.tick()
     assert guide.written[1:] == [(102, ["lacked too", "second"])]
     assert [one.pid for one in guide.forgotten] == [101]
-    assert guide.asked[1].message_id == guide.asked[2].message_id
+    assert guide.asked[1].message_id == guide.asked[2].message_id == guide.asked[3].message_id
+    assert [one.headless.pid for one in guide.asked[2:]] == [101, 102]
     assert uuid.UUID(guide.asked[1].message_id)
     guide.answer = None
     guide.send("third")
@@ -82,7 +83,7 @@ def test_the_guide_writes_a_held_text_once(guide: Guide) -> None:
 @pytest.mark.case("C75")
 @pytest.mark.parametrize("step", ["resume", "put"])
 def test_the_guide_loses_no_text_when_a_step_fails(guide: Guide, step: str, caplog: pytest.LogCaptureFixture) -> None:
-    """It stays in the queue with what it is owed, the plugins get their ticks, and it is written when the step succeeds."""
+    """It stays in the queue, the plugins get their ticks, and it is written when the step succeeds."""
     guide.send("first")
     guide.answer = lambda host, injection: respawn(host, injection, "lacked")
     guide.broken.add(step)
@@ -168,17 +169,6 @@ def test_in_the_guide_a_plugin_tells_a_headless_what_was_said_elsewhere(guide: G
         guide.host.write(gone, b"{}\n")
 
 
-def test_in_the_guide_a_command_keeps_its_place_at_the_front(guide: Guide) -> None:
-    """What the process lacks goes before the next text that is none."""
-    guide.send("first")
-    guide.answer = lambda host, injection: respawn(host, injection, "lacked")
-    guide.send("/compact")
-    guide.answer = None
-    guide.send("third")
-    guide.send("fourth")
-    assert [given for _, given in guide.written[1:]] == [["/compact"], ["lacked", "third"], ["fourth"]]
-
-
 @pytest.mark.case("C59")
 def test_in_the_guide_a_process_is_released_whatever_was_noted_since(guide: Guide) -> None:
     """A value from before the last input names the same process; one of another process with its pid does not."""
@@ -246,13 +236,12 @@ def test_the_guide_says_who_took_over(guide: Guide) -> None:
 
 
 def test_the_queue_of_the_guide_survives(guide: Guide, tmp_path: Path) -> None:
-    """What waits and what is owed are found again by a host that starts anew, also a text that cannot be stored as it is."""
+    """What waits is found again by a host that starts anew, also a text that cannot be stored as it is."""
     guide.answer = Hold(reason="busy")
     guide.send("half \ud83d of it")
-    guide.queue.owe(SESSION, "lacked")
     again = Guide(tmp_path / "state")
     again.tick()
-    assert again.written == [(101, ["lacked", "half \ufffd of it"])]
+    assert again.written == [(101, ["half \ufffd of it"])]
 
 
 def test_the_guide_announces_a_terminal(guide: Guide, tmp_path: Path) -> None:

@@ -67,13 +67,14 @@ def test_a_held_text_survives_a_restart(home: Home, ccc: Ccc) -> None:
 
 @pytest.mark.case("C75", "C86")
 def test_what_a_session_is_owed_survives_a_restart(home: Home, ccc: Ccc) -> None:
-    """CCC ends between the retirement and the delivery: the text is kept although no process is left, and gets what it lacks in front."""
+    """CCC ends between the retirement and the delivery: the text is kept although no process is left, and its process is asked about."""
     session_id, _ = ccc.spawn()
     ccc.plugin.hold("a turn")
     ccc.server._inject_text_into_session(session_id, "second")
     ccc.plugin.retire(catch_up="lacked")
     ccc.tick()
     again = home.restart(ccc)
+    again.plugin.retire(catch_up="lacked")
     assert again.delivered(session_id, "second") == ["lacked", "second"]
     assert [one[-1] for one in again.texts(session_id)] == ["first", "second"]
     assert again.attachment.host.debts.get(session_id) is None
@@ -206,10 +207,10 @@ def test_what_a_full_disk_kept_from_the_record_is_written_later(home: Home, ccc:
 
 
 def test_what_was_owed_in_a_file_that_cannot_be_read_is_forgotten(ccc: Ccc) -> None:
-    """A damaged note costs the catch-up, which the next process is asked about anyway, and no message."""
+    """A damaged note costs no message."""
     session_id, _ = ccc.spawn()
     debts = ccc.attachment.host.debts
-    debts.put(session_id, Debt(reason="stale", mechanism="m", catch_up="lacked"))
+    debts.put(session_id, Debt(reason="stale", mechanism="m"))
     (path,) = (ccc.attachment.host.state_dir / "owed").iterdir()
     path.write_text(json.dumps({"unknown": 1}))
     assert debts.get(session_id) is None
@@ -229,13 +230,12 @@ def test_debts_that_nobody_came_for_are_forgotten(home: Home, ccc: Ccc) -> None:
 
 
 def test_nobody_else_may_read_what_is_kept(ccc: Ccc) -> None:
-    """A catch-up is conversation: files and directories are for this user alone."""
+    """Files and directories are for this user alone."""
     session_id, _ = ccc.spawn()
-    ccc.attachment.host.debts.put(session_id, Debt(reason="stale", mechanism="m", catch_up="lacked"))
+    ccc.attachment.host.debts.put(session_id, Debt(reason="stale", mechanism="m"))
     folder = ccc.attachment.host.state_dir
     modes = [os.stat(path).st_mode & 0o077 for path in (folder, *folder.rglob("*"))]
     assert modes == [0] * len(modes)
-    assert "lacked" not in repr(ccc.attachment.host.debts.get(session_id))
 
 
 def test_a_process_that_ended_by_itself_needs_nobody(ccc: Ccc) -> None:

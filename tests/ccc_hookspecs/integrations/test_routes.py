@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from ccc_hookspecs.specs import Host
-from ccc_hookspecs.values import Decision, Injection, Respawn
+from ccc_hookspecs.values import Decision, Deliver, Injection, Respawn
 from tests.ccc_hookspecs.integrations.conftest import Ccc, end
 
 Send = Callable[[Ccc, str, str], dict[str, Any]]
@@ -123,7 +123,7 @@ def test_no_text_overtakes_one_that_waits_for_a_fresh_process(ccc: Ccc, send: Se
     ccc.plugin.retire(catch_up="lacked")
     ccc.tick()
     assert row["proc"].poll() is not None
-    ccc.plugin.answer = lambda host, injection: None
+    ccc.plugin.answer = lambda host, injection: None if injection.headless.sent else Deliver(catch_up="lacked")
     if send is not by_pid:
         send(ccc, session_id, "third")
         ccc.delivered(session_id, "third")
@@ -169,13 +169,13 @@ def test_a_compaction_of_a_stale_session_runs_in_a_fresh_process(ccc: Ccc) -> No
     assert ccc.row(session_id)["pid"] != row["pid"]
 
 
-def test_a_catch_up_is_not_left_to_another_tool(ccc: Ccc) -> None:
-    """While turns are owed, CCC resumes itself instead of handing the text to WatchTower, which knows nothing of them."""
+def test_who_takes_over_is_not_left_to_another_tool(ccc: Ccc) -> None:
+    """Once a process was retired CCC resumes itself: of the process that WatchTower would start no plugin is asked."""
     session_id, _ = ccc.spawn()
     ccc.plugin.hold("a turn")
     inject(ccc, session_id, "second")
     assert ccc.server._try_wt_send_for_headless_delivery(session_id, "second") is not None
-    ccc.plugin.retire(catch_up="lacked")
+    ccc.plugin.retire()
     ccc.tick()
     assert ccc.server._try_wt_send_for_headless_delivery(session_id, "second") is None
     assert ccc.server._try_wt_ask_for_headless_delivery(session_id, "second", 1000) is None

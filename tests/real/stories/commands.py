@@ -11,10 +11,7 @@ COMMANDS = ("/cost", "/hello you", "/compact")
 """A local one, a custom one whose text is given to the model, and the one that begins a new chain."""
 
 
-UNFIT = {"2.0.42": "copies what stands behind a message of two blocks at the next resume, so that nothing is there once"}
-
-
-@story("n", "slash command when turns have to be given back", unfit=UNFIT)
+@story("n", "slash command when turns have to be given back")
 def slash_command(world: World) -> None:
     world.forks = len(COMMANDS)
     world.custom_command("hello", "Say hello custom")

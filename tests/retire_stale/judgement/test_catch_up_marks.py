@@ -41,7 +41,7 @@ def test_the_mark_is_read_whatever_it_stands_in_front_of(record: dict[str, Any],
 
 def test_what_a_subagent_was_told_gives_nothing_back() -> None:
     """Off the main chain a mark says nothing."""
-    assert entry_of(user("m", "a", CATCH_UP, isSidechain=True), 0).gives_back == ()
+    assert entry_of(user("m", "a", CATCH_UP, isSidechain=True), 0).gives_back is None
 
 
 def test_a_turn_given_back_by_a_custom_command_is_not_lacking_any_more() -> None:

@@ -191,18 +191,21 @@ def test_a_mechanism_that_fails_does_not_deliver_to_a_stale_process(stage: Stage
     assert stage.head.alive
 
 
-def test_a_catch_up_that_cannot_be_made_does_not_hide_the_respawn(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once the process is gone the host is told so, whatever fails after that."""
+def test_a_catch_up_that_cannot_be_made_keeps_no_text_back(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The fresh process gets the text all the same."""
 
     def broken(path: object) -> None:
         raise RecursionError("a strange transcript")
 
+    stage.use(heal="never")
     stage.take_over("from terminal")
+    assert isinstance(stage.inject(), Respawn)
+    stage.resume()
     monkeypatch.setattr("ccc_plugins.retire_stale.flow.read_tree", broken)
-    decision = stage.inject()
-    assert isinstance(decision, Respawn)
-    assert decision.catch_up is None
-    assert not stage.head.alive
+    assert stage.inject() is None
+    assert "a strange transcript" in caplog.text
 
 
 @pytest.mark.parametrize("mechanism", [terminal_launch, watcher], ids=lambda m: m.NAME)

@@ -11,7 +11,7 @@ import pytest
 
 from ccc_hookspecs.outcomes import Veto
 from ccc_hookspecs.signals import headless_kept, headless_retired, injection_held, retirement_proposed
-from ccc_hookspecs.testing.harness import wait_until
+from ccc_hookspecs.testing.harness import SimulatedHeadless, wait_until
 from ccc_hookspecs.values import Deliver, Hold, Injection, Respawn
 from ccc_plugins.retire_stale.mechanisms import use_time
 from tests.retire_stale.mechanisms.conftest import Stage
@@ -33,17 +33,18 @@ def test_a_stale_idle_headless_is_retired_and_its_session_respawned(stage: Stage
     stage.take_over("from terminal")
     decision = stage.inject()
     assert isinstance(decision, Respawn)
-    assert decision.catch_up is None
     assert not stage.head.alive
     assert [gone.pid for gone in stage.host.releases] == [stage.head.pid]
     (retirement,) = stage.signals.of(headless_retired)
     assert retirement.facts.attribution == "stale"
     assert retirement.facts.idleness == "idle"
-    assert stage.resume().ask("again") == 'SEEN ["first from headless", "from terminal", "again"]'
+    fresh = stage.resume()
+    assert stage.inject() is None
+    assert fresh.ask("again") == 'SEEN ["first from headless", "from terminal", "again"]'
 
 
 def test_a_stale_busy_headless_is_left_alone_and_the_text_held(stage: Stage) -> None:
-    """While a stale headless works its text is held; once it is idle it is retired, and the fresh one lacks nothing."""
+    """While a stale headless works its text is held; once it is idle it is retired, and the fresh one is given what it lacks."""
     stage.use(heal="never")
     stage.work("SLOW 3")
     stage.take_over("from terminal")
@@ -56,13 +57,24 @@ def test_a_stale_busy_headless_is_left_alone_and_the_text_held(stage: Stage) -> 
     (held,) = stage.signals.of(injection_held)
     assert held.session_id == stage.head.session_id
     stage.head.wait_idle()
-    respawn = stage.inject()
-    assert isinstance(respawn, Respawn)
+    assert isinstance(stage.inject(), Respawn)
+    stage.resume()
+    given = stage.inject()
+    assert isinstance(given, Deliver)
     # The terminal's branch is what is read now, so the turn that the old process took meanwhile is what it lacks.
-    assert respawn.catch_up is not None
-    assert "[user] SLOW 3" in respawn.catch_up
-    assert "from terminal" not in respawn.catch_up
-    assert len(respawn.catch_up_turns) == 1
+    assert given.catch_up is not None
+    assert "[user] SLOW 3" in given.catch_up
+    assert "from terminal" not in given.catch_up
+
+
+def forked(stage: Stage, **settings: object) -> SimulatedHeadless:
+    """A fresh process whose branch lacks a turn that the retired one took while somebody wrote in a terminal; it cannot be healed."""
+    stage.use(heal="never", **settings)
+    stage.work("SLOW 2")
+    stage.take_over("from terminal")
+    stage.head.wait_idle()
+    assert isinstance(stage.inject(), Respawn)
+    return stage.resume()
 
 
 @pytest.mark.case("C50")
@@ -104,19 +116,53 @@ def test_what_a_host_does_not_know_is_no_proof(stage: Stage, unknown: str) -> No
 
 
 def test_turns_given_back_once_are_not_given_back_again(stage: Stage) -> None:
-    """The marker in the transcript tells a later respawn what a catch-up repeated already."""
-    stage.use(heal="never")
-    stage.work("SLOW 2")
-    stage.take_over("from terminal")
-    stage.head.wait_idle()
-    first = stage.inject()
-    assert isinstance(first, Respawn)
-    assert first.catch_up is not None
-    stage.resume().ask(f"{first.catch_up}\nand on")
+    """The marker in the transcript tells of a later process what a catch-up repeated already."""
+    first = forked(stage)
+    given = stage.inject()
+    assert isinstance(given, Deliver)
+    assert given.catch_up is not None
+    first.ask(f"{given.catch_up}\nand on")
     stage.take_over("from terminal again")
-    second = stage.inject()
-    assert isinstance(second, Respawn)
-    assert second.catch_up is None
+    assert isinstance(stage.inject(), Respawn)
+    stage.resume()
+    assert stage.inject() is None
+
+
+def test_a_command_goes_in_as_itself_and_the_lacking_turns_with_the_text_after_it(stage: Stage) -> None:
+    """A slash command must come first; what has not been given yet is given next, also by a plugin that started anew."""
+    fresh = forked(stage)
+    assert stage.inject("/cost") is None
+    fresh.send("/cost")
+    fresh.wait_idle()
+    stage.use(heal="never")
+    given = stage.inject()
+    assert isinstance(given, Deliver)
+    assert given.catch_up is not None
+    assert "[user] SLOW 2" in given.catch_up
+
+
+def test_lacking_turns_are_not_given_twice(stage: Stage) -> None:
+    """Not while the text that brings them is on its way, and not after it; one that did not go in is given again."""
+    fresh = forked(stage)
+    first, again = stage.inject(), stage.inject()
+    assert isinstance(first, Deliver)
+    assert first == again
+    assert first.catch_up is not None
+    fresh.send(f"{first.catch_up}\nSLOW 2")
+    assert stage.inject() is None
+    fresh.wait_idle()
+    assert stage.inject() is None
+
+
+def test_turns_that_did_not_fit_are_not_given_later(stage: Stage) -> None:
+    """What a text leaves out it says; the next text to the same process is as the person wrote it."""
+    fresh = forked(stage, catch_up_limit=0)
+    given = stage.inject()
+    assert isinstance(given, Deliver)
+    assert given.catch_up is not None
+    assert "[user]" not in given.catch_up
+    fresh.ask(f"{given.catch_up}\nand on")
+    assert stage.inject() is None
 
 
 def test_a_stale_headless_with_lingering_work_yields_to_a_person_only(stage: Stage) -> None:
@@ -183,13 +229,8 @@ def test_another_engines_session_is_none_of_its_business(stage: Stage) -> None:
 
 def test_the_catch_up_can_be_switched_off(stage: Stage) -> None:
     """With `catch_up = false` the fresh process is started without the turns that its branch lacks."""
-    stage.use(catch_up=False, heal="never")
-    stage.work("SLOW 2")
-    stage.take_over("from terminal")
-    stage.head.wait_idle()
-    decision = stage.inject()
-    assert isinstance(decision, Respawn)
-    assert decision.catch_up is None
+    forked(stage, catch_up=False)
+    assert stage.inject() is None
 
 
 def test_a_fresh_process_gets_lacking_turns_also_when_another_mechanism_retired_the_old_one(stage: Stage) -> None:
