@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Final
 
 from tests.ccc_hookspecs.integrations.real.center import CenterWorld
+from tests.real.stories.commands import local_outputs
+from tests.real.stories.healing import background_of
 from tests.real.waiting import wait_until
 
 Story = Callable[[CenterWorld], None]
@@ -81,18 +83,41 @@ def busy(world: CenterWorld) -> None:
 
 
 def background(world: CenterWorld) -> None:
-    """A background task that CCC does not see keeps its process alive until it has ended."""
-    # The notice of the end starts a turn of its own in the headless, which hangs below the same one as the terminal's.
-    world.forks = 1
+    """A background task that CCC does not see lives on: its process is told what was said elsewhere, and goes on answering."""
     world.start("g1 by ccc")
     head = world.head()
-    world.offer("BG: sleep 20; echo done")
-    world.wait_answered("BG: sleep 20; echo done")
-    world.takes_a_turn("g3 in a terminal")
-    answer = world.offer("g4 by ccc")
-    assert "waits for" in answer.get("queued_reason", ""), answer
+    world.send("BG: sleep 3600")
+    server = background_of(head)
+    world.takes_a_turn("g2 in a terminal")
+    world.one_shot("g3 by another program")
+    world.send("g4 by ccc")
+    world.takes_a_turn("g5 in a terminal")
+    world.send("g6 by ccc")
     assert world.head() == head
-    world.wait_answered("g4 by ccc")
+    assert server.is_running()
+    assert len(world.activity("HEALED")) == 2
+
+
+def local_command(world: CenterWorld) -> None:
+    """A local command, then another program's turn, and once more."""
+    world.start("n1 by ccc")
+    for number in (1, 2):
+        world.post("/api/inject-input", session_id=world.session_id, text="/cost")
+        wait_until(lambda: len(local_outputs(world.transcript())) == number, "the outcome of /cost")  # noqa: B023 - waited for here
+        world.one_shot(f"n{number} by another program")
+        world.send(f"n{number} after it by ccc")
+
+
+def compacted_in_a_terminal(world: CenterWorld) -> None:
+    """A terminal compacts the session and takes a turn."""
+    world.start("o1 by ccc")
+    terminal = world.terminal()
+    terminal.type("/compact")
+    wait_until(lambda: compacted(world), "the compaction")
+    world.ask(terminal, "o2 in a terminal")
+    terminal.leave()
+    world.send("o3 by ccc")
+    world.send("o4 by ccc")
 
 
 def held_over_a_restart(world: CenterWorld) -> None:
@@ -141,8 +166,12 @@ def compaction(world: CenterWorld) -> None:
     head = world.head()
     world.takes_a_turn("k2 in a terminal")
     assert world.post("/api/session/compact", session_id=world.session_id)["ok"]
-    wait_until(lambda: any(r.get("subtype") == "compact_boundary" for r in world.transcript().records), "the compaction")
+    wait_until(lambda: compacted(world), "the compaction")
     assert world.head() != head
+
+
+def compacted(world: CenterWorld) -> bool:
+    return any(record.get("subtype") == "compact_boundary" for record in world.transcript().records)
 
 
 def watched(world: CenterWorld) -> None:
@@ -162,5 +191,17 @@ ROLLED_BACK: Final[dict[str, Story]] = {one.__name__: one for one in (between, b
 
 STORIES: Final[dict[str, Story]] = ROLLED_BACK | {
     one.__name__: one
-    for one in (nobody_else, busy, background, held_over_a_restart, restarted_by_itself, by_pid, question, compaction, watched)
+    for one in (
+        nobody_else,
+        busy,
+        background,
+        local_command,
+        compacted_in_a_terminal,
+        held_over_a_restart,
+        restarted_by_itself,
+        by_pid,
+        question,
+        compaction,
+        watched,
+    )
 }
