@@ -362,10 +362,11 @@ def _unaware(tree: Tree, kept: str | None, other: str) -> bool:
     """
     if kept is None:
         return True
-    earlier, later = sorted((tree.nodes[kept], tree.nodes[other]), key=lambda e: e.offset)
+    begun = _begin(tree, other)
+    earlier, later = sorted((_begin(tree, kept), begun), key=lambda e: e.offset)
     if earlier.uuid is None or tree.writer(later) != "typed":
         return _parts_ways(tree, earlier, later, other)
-    if other == later.uuid:
+    if later is begun:
         # What a person went on with is lacking where the branch that was left behind is read all the same.
         return True
     before = [e for e in tree.below(earlier.uuid) if e.offset < later.offset]
@@ -373,6 +374,11 @@ def _unaware(tree: Tree, kept: str | None, other: str) -> bool:
         any(tree.writer(e) == "typed" and not e.made_up for e in before) and not _is_another_terminal(tree, before, later)
     )
     return any(e.is_conversation for e in before) and not known
+
+
+def _begin(tree: Tree, top: str) -> Entry:
+    """Where a branch begins that somebody goes on with: attachments of the prompt above may stand before, written with that."""
+    return min((e for e in tree.below(top) if e.kind != "other"), key=lambda e: e.offset, default=tree.nodes[top])
 
 
 def _is_another_terminal(tree: Tree, before: Sequence[Entry], later: Entry) -> bool:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import psutil
 
 from tests.real.stories.registry import story
+from tests.real.terminal import Terminal
 from tests.real.waiting import wait_until
 from tests.real.world import LONG_SECONDS, World
 
 TAKES_NO_HISTORY = {"2.0.42": "takes no history, so the text is held until a person decides"}
+TOO_SHORT = "its terminal refuses to compact so short a session"
 
 
 @story("t", "terminal turn while a background command runs on", core=True, unfit=TAKES_NO_HISTORY)
@@ -45,16 +47,21 @@ def local_command_before(world: World) -> None:
     world.send("u5 by ccc")
 
 
-@story("v", "terminal compacts and takes a turn", core=True, unfit={"2.1.216": "its terminal refuses to compact so short a session"})
+@story("v", "terminal compacts and takes a turn", core=True, unfit={"2.1.216": TOO_SHORT})
 def compacted_in_a_terminal(world: World) -> None:
     world.start("v1 by ccc")
     terminal = world.terminal()
-    terminal.type("/compact")
-    wait_until(lambda: any(r.get("subtype") == "compact_boundary" for r in world.transcript().records), "the compaction")
+    compact(world, terminal)
     world.ask(terminal, "v2 in a terminal")
     terminal.leave()
     world.send("v3 by ccc")
     world.send("v4 by ccc")
+
+
+def compact(world: World, terminal: Terminal) -> None:
+    """Compact the session in a terminal, until that is on the disk."""
+    terminal.type("/compact")
+    wait_until(lambda: any(r.get("subtype") == "compact_boundary" for r in world.transcript().records), "the compaction")
 
 
 @story("w", "a fresh process beside a terminal, whose turn comes later")
@@ -82,3 +89,22 @@ def beside_a_busy_terminal(world: World) -> None:
     terminal.leave()
     world.send("x4 by ccc")
     world.send("x5 by ccc")
+
+
+@story("y", "terminal compacts and leaves, then both are at work at once", core=True, unfit={"2.1.216": TOO_SHORT})
+def at_once_behind_a_compaction(world: World) -> None:
+    world.forks = 1
+    world.start("y1 by ccc")
+    terminal = world.terminal()
+    compact(world, terminal)
+    terminal.leave()
+    answered = world.keep_busy("y2 by ccc")
+    terminal = world.terminal()
+    typed = f"SLOW {LONG_SECONDS} y3 in a terminal"
+    world.type(terminal, typed)
+    world.release()
+    for text in (answered, typed):
+        wait_until(lambda: world.transcript().answered(text), f"the answer to {text}")  # noqa: B023 - waited for here
+    terminal.leave()
+    world.send("y4 by ccc")
+    world.send("y5 by ccc")

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from ccc_hookspecs.processes import start_time
+from ccc_hookspecs.testing.harness import wait_until
 from ccc_plugins.retire_stale.evidence import procfs, psutil_rows
 from ccc_plugins.retire_stale.evidence.process_table import ProcessRow, ProcessTable, snapshot
 from tests.retire_stale.evidence.conftest import Actors
@@ -28,8 +29,9 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_row_is_what_psutil_says(actors: Actors) -> None:
     """Every field of a living process agrees with psutil, and its identity with that of the contract."""
     process = actors.start("--resume", S)
-    row = snapshot().rows[process.pid]
     other = psutil.Process(process.pid)
+    wait_until(lambda: other.status() == psutil.STATUS_SLEEPING, "nothing left to do for it")
+    row = snapshot().rows[process.pid]
     assert (row.ppid, row.name, row.status) == (os.getpid(), other.name(), other.status())
     assert list(row.argv or ()) == other.cmdline()
     assert row.exe == other.exe()

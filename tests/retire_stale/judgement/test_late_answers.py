@@ -65,6 +65,20 @@ def test_the_late_answer_is_given_back_with_its_prompt_when_the_other_turn_is_re
     assert lacking_turns(tmp_path, "answered", *records) == (Turn("late", ("long work",), ("work", "done")),)
 
 
+@pytest.mark.parametrize("late_last", [False, True])
+def test_attachments_of_the_prompt_are_no_branch_that_was_left_behind(tmp_path: Path, late_last: bool) -> None:
+    """They are written with the prompt, before the terminal opens, and the answer hangs below them (behind a compaction, 2.1.119)."""
+    late = [assistant("late", "attached", "work done")]
+    other = [
+        assistant("filler", "asked", NOTHING_ASKED, entrypoint="cli"),
+        user("other", "filler", "afterwards", "cli"),
+        assistant("answered", "other", "noted", entrypoint="cli"),
+    ]
+    attached = {"type": "attachment", "uuid": "attached", "parentUuid": "asked", "entrypoint": "sdk-cli", "attachment": {"type": "file"}}
+    records = [user("asked", None, "long work"), attached, *(other + late if late_last else late + other)]
+    assert lacking_turns(tmp_path, "answered", *records) == (Turn("late", ("long work",), ("work done",)),)
+
+
 def test_a_late_answer_is_given_back_with_the_turns_behind_it(tmp_path: Path) -> None:
     """A message that waited in the busy process made a turn of its own, on the same branch."""
     records = [
