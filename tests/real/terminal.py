@@ -52,6 +52,27 @@ class Terminal:
     def _holds(self, text: str) -> bool:
         return re.search(f"{_FIELD.pattern}\\s*{re.escape(text)}", self.screen(), re.MULTILINE) is not None
 
+    def rewind(self, turns: int, choice: str) -> None:
+        """Go back by so many turns, and take this choice of what to do with them, as `/rewind` names it; the input field is empty then."""
+        self.type("/rewind")
+        wait_until(lambda: "Restore" in self.screen(), "the turns to go back to")
+        for _ in range(turns):
+            before = self.screen()
+            self._tmux("send-keys", "-t", "t", "Up")
+            wait_until(lambda: self.screen() != before, "an earlier turn")  # noqa: B023 - waited for here
+        self._tmux("send-keys", "-t", "t", "Enter")
+        wait_until(lambda: choice in self.screen(), "the choices")
+        while not self._points_at(choice):
+            before = self.screen()
+            self._tmux("send-keys", "-t", "t", "Down")
+            wait_until(lambda: self.screen() != before, "the next choice")  # noqa: B023 - waited for here
+        self._tmux("send-keys", "-t", "t", "Enter")
+        self.wait_ready()
+        self._tmux("send-keys", "-t", "t", "C-u")
+
+    def _points_at(self, choice: str) -> bool:
+        return re.search(rf"^\s*[>\u276f]\s*\d+\. {re.escape(choice)}", self.screen(), re.MULTILINE) is not None
+
     def leave(self) -> None:
         """Leave by `/exit`, and wait until the program has ended."""
         self.type("/exit")

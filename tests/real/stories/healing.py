@@ -108,3 +108,18 @@ def at_once_behind_a_compaction(world: World) -> None:
     terminal.leave()
     world.send("y4 by ccc")
     world.send("y5 by ccc")
+
+
+@story("z", "terminal summarizes what it said, and goes on", unfit={"2.0.42": "its terminal cannot"})
+def summarized_from_here(world: World) -> None:
+    world.forks = 1
+    world.start("z1 by ccc")
+    terminal = world.terminal()
+    world.ask(terminal, "z2 in a terminal")
+    world.ask(terminal, "z3 in a terminal")
+    terminal.rewind(2, "Summarize from here")
+    wait_until(lambda: bool(world.transcript().summaries()), "the summary")
+    world.ask(terminal, "z4 in a terminal")
+    terminal.leave()
+    world.send("z5 by ccc")
+    world.send("z6 by ccc")
