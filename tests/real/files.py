@@ -76,9 +76,17 @@ class Transcript:
 
     def answered(self, text: str) -> bool:
         """Whether an answer of the model hangs below this text, with no other text of a person between."""
+        return bool(self.answers_to(text))
+
+    def answers_to(self, text: str) -> list[Answer]:
+        """Those answers."""
         tops = {said.uuid for said in self.of(text)}
         others = {said.uuid for said in self.said} - tops
-        return any(self._is_below(record, tops, others) for record in self.records if _is_answer(record))
+        return [_answer(record) for record in self.records if _is_answer(record) and self._is_below(record, tops, others)]
+
+    def is_typed(self, text: str) -> bool:
+        """Whether this text was said in a terminal, as far as the release notes that."""
+        return any(self._by_uuid.get(said.uuid, {}).get("entrypoint") == "cli" for said in self.of(text))
 
     def _is_below(self, record: dict[str, Any], tops: set[str], others: set[str]) -> bool:
         above: str | None = record.get("parentUuid")
@@ -92,13 +100,11 @@ class Transcript:
         """What the model answered since the last compaction, whoever asked."""
         compactions = [line for line, record in enumerate(self.records) if record.get("subtype") == "compact_boundary"]
         records = self.records[compactions[-1] if compactions else 0 :]
-        found = [record for record in records if _is_answer(record)]
-        return [Answer(_seconds(record["timestamp"]), "".join(_texts(record["message"]["content"]))) for record in found]
+        return [_answer(record) for record in records if _is_answer(record)]
 
     def summaries(self) -> list[Answer]:
         """What compactions told of what was said before."""
-        found = [record for record in self.records if record.get("isCompactSummary")]
-        return [Answer(_seconds(record["timestamp"]), "".join(_texts(record["message"]["content"]))) for record in found]
+        return [_answer(record) for record in self.records if record.get("isCompactSummary")]
 
     def forks(self, texts: set[str]) -> int:
         """How many branches there are besides one, counted by those of these texts that no other of them hangs below."""
@@ -139,6 +145,10 @@ def _is_answer(record: dict[str, Any]) -> bool:
     if record.get("type") != "assistant" or record.get("isSidechain") or record["message"].get("model") == "<synthetic>":
         return False
     return bool(_texts(record["message"].get("content")))
+
+
+def _answer(record: dict[str, Any]) -> Answer:
+    return Answer(_seconds(record["timestamp"]), "".join(_texts(record["message"]["content"])))
 
 
 def _seconds(stamp: str) -> float:

@@ -60,6 +60,9 @@ def _message(world: World, transcript: Transcript, message: Text) -> Iterator[st
         yield f"the API was asked {times} times for {message.text!r}"
     if not transcript.answered(message.text):
         yield f"{message.text!r} has no answer"
+    if transcript.is_typed(message.text):
+        # A terminal answers from its own memory.
+        return
     yield from _forgotten(world, transcript, message)
     yield from _told_twice(world, message)
     yield from _forgotten_answers(world, transcript, message)
@@ -96,7 +99,10 @@ def _forgotten_answers(world: World, transcript: Transcript, message: Text) -> I
     own = world.request_of(message.text)
     if own is None:
         return
+    taken_back = [answer for text in world.taken_back for answer in transcript.answers_to(text)]
     for answer in transcript.answers():
+        if answer in taken_back:
+            continue
         known = answer.text in own["answers"] or any(answer.text in text for text in own["texts"])
         if answer.at < own["at"] and not known:
             yield f"{message.text!r} {FORGOTTEN} the answer {reprlib.repr(answer.text)}"

@@ -51,7 +51,7 @@ def forgot(found: list[str]) -> bool:
 def main() -> None:
     program, *keys = sys.argv[1:]
     for number, key in enumerate(keys):
-        print(json.dumps(played(Path(program), key, Path.home() / f"{number}{key}")), flush=True)
+        print(json.dumps(played(Path(program), key, Path.home() / f"{number}{key.partition(':')[0]}")), flush=True)
 
 
 if __name__ == "__main__":

@@ -43,6 +43,7 @@ class World:
         self.log = root / "ccc-host.log"
         self.session_id = ""
         self.given: list[Text] = []
+        self.taken_back: list[str] = []
         self.forks = 0
         self.facts: dict[str, Any] = {}
         self._api_log = Path.home() / API_LOG
@@ -105,8 +106,17 @@ class World:
     def _told(self, text: str, *arguments: str) -> dict[str, Any]:
         said: dict[str, Any] = self.ccc(*arguments)[-1]
         self.session_id = said["session_id"]
-        self.given.append(Text(text, by_ccc=True))
+        self.gave(text)
         return said
+
+    def gave(self, text: str) -> None:
+        """The host was given a text for the session."""
+        self.given.append(Text(text, by_ccc=True))
+
+    def take_back(self, text: str) -> None:
+        """A person went back before this turn: it is not in what follows."""
+        self.given = [given for given in self.given if given.text != text]
+        self.taken_back.append(text)
 
     def keep_busy(self, name: str) -> str:
         """Send a message whose turn lasts until `release`, and wait until it is under way; returns its text."""
@@ -213,6 +223,10 @@ class World:
         )
 
     # --- what can be seen
+
+    def release_name(self) -> str:
+        """The release of Claude Code, by where `.ci/claude` installs it."""
+        return Path(self.claude).parents[2].name
 
     def transcript(self) -> Transcript:
         return Transcript(self.home / ".claude", self.session_id)

@@ -40,9 +40,24 @@ def story(
     return register
 
 
+FAMILIES: dict[str, Callable[[str], Story]] = {}
+
+
+def family(name: str) -> Callable[[Callable[[str], Story]], Callable[[str], Story]]:
+    """Register what makes the stories whose keys begin with this name and a colon, from the whole key."""
+
+    def register(make: Callable[[str], Story]) -> Callable[[str], Story]:
+        FAMILIES[name] = make
+        return make
+
+    return register
+
+
 def by_key(key: str) -> Story:
     """The story of a key with or without a minus."""
-    return STORIES[key.rstrip("-")]
+    key = key.rstrip("-")
+    name, colon, _ = key.partition(":")
+    return FAMILIES[name](key) if colon else STORIES[key]
 
 
 def without_plugin(key: str) -> bool:
