@@ -86,7 +86,8 @@ class Transcript:
 
     def is_typed(self, text: str) -> bool:
         """Whether this text was said in a terminal, as far as the release notes that."""
-        return any(self._by_uuid.get(said.uuid, {}).get("entrypoint") == "cli" for said in self.of(text))
+        places = {said.uuid for said in self.of(text)}
+        return any(record.get("uuid") in places and record.get("entrypoint") == "cli" for record in self.records)
 
     def _is_below(self, record: dict[str, Any], tops: set[str], others: set[str]) -> bool:
         above: str | None = record.get("parentUuid")

@@ -56,7 +56,8 @@ def _branches(world: World, transcript: Transcript) -> Iterator[str]:
 
 
 def _message(world: World, transcript: Transcript, message: Text) -> Iterator[str]:
-    if (times := len(world.asked(message.text))) > 1:
+    # A request behind its answer is for what came since: the end of a background task, a tool's result.
+    if (times := max(Counter(len(request["answers"]) for request in world.asked(message.text)).values(), default=0)) > 1:
         yield f"the API was asked {times} times for {message.text!r}"
     if not transcript.answered(message.text):
         yield f"{message.text!r} has no answer"

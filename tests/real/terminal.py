@@ -27,7 +27,9 @@ class Terminal:
     def __init__(self, command: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> None:
         self._environ = dict(environ)
         size = ("-x", "180", "-y", "50")
-        self._tmux("-f", "/dev/null", "new-session", "-d", "-s", "t", *size, "-c", str(cwd), "--", *command)
+        begin = ("tmux", "-f", "/dev/null", "new-session", "-d", "-s", "t", *size, "-c", str(cwd), "--", *command)
+        # The server of the terminal before may still be on its way out.
+        wait_until(lambda: subprocess.run(begin, env=self._environ, capture_output=True, check=False).returncode == 0, "a window")
         self._process = psutil.Process(int(self._tmux("display-message", "-p", "-t", "t", "#{pane_pid}")))
 
     def wait_ready(self) -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from ccc_plugins.retire_stale.judgement.copies import is_copied
@@ -41,15 +41,15 @@ _NEWEST = (2, 1, 332)
 class Tree:
     """A transcript, or its tail, as a tree.
 
-    `nodes`: the entries by `uuid`, in the order in which they stand. A record that was written again counts where its last copy stands;
-    `first_offsets` has the positions of the first copies. `last_prompts`: the `leafUuid`s of the `last-prompt` records, oldest first.
-    `typed`: the prompts that a person typed, known from the file-history snapshots that only a terminal writes; it tells writers apart
-    on releases that note no entry point. `rewinds`: the positions of the explicit `last-prompt` records that a rewind writes (2.1.332),
-    wherever it leads.
+    `nodes`: the entries by `uuid`, in the order in which they stand. A record that was written again counts where its last copy stands, and
+    is by whoever wrote the first; `first_offsets` has the positions of the first copies. `last_prompts`: the `leafUuid`s of the
+    `last-prompt` records, oldest first. `typed`: the prompts that a person typed, known from the file-history snapshots that only a
+    terminal writes; it tells writers apart on releases that note no entry point. `rewinds`: the positions of the explicit `last-prompt`
+    records that a rewind writes (2.1.332), wherever it leads.
 
     `parents` and `children`: as `--resume` reads them. Where a parent was never written, from 2.1.119 on it is the record that stands
     before. `dropped`: the records that a compaction in part leaves out; they are no children of records that are read.
-    `origins` and `continued`: parents and children as they were written, so that a compaction stands below what it sums up.
+    `origins` and `continued`: parents and children as they were first written, so that a compaction stands below what it sums up.
     `summaries`: of each record that was written right below a compaction, that compaction.
     """
 
@@ -79,21 +79,21 @@ class Tree:
         rewinds: Sequence[int] = (),
     ) -> Tree:
         nodes: dict[str, Entry] = {}
-        first_offsets: dict[str, int] = {}
+        first: dict[str, Entry] = {}
         written: list[tuple[str, str | None]] = []
         for entry in entries:
             if entry.uuid is not None and entry.in_tree:
-                first_offsets.setdefault(entry.uuid, entry.offset)
+                original = first.setdefault(entry.uuid, entry)
                 nodes.pop(entry.uuid, None)
-                nodes[entry.uuid] = entry
+                nodes[entry.uuid] = entry if entry.writer == original.writer else replace(entry, writer=original.writer)
                 written.append((entry.uuid, entry.physical_parent))
         numbers = release_numbers(_release(nodes)) or _NEWEST
         dropped, moved = _summed_up_in_part(nodes) if numbers >= _KEEPS_SEGMENTS_SINCE else ({}, {})
-        parents, origins = _parents(nodes, dropped, moved, numbers), _origins(nodes, numbers)
+        parents, origins = _parents(nodes, dropped, moved, numbers), _origins(first, numbers)
         children = _children((u, p) for u, p in parents.items() if u not in dropped or p not in nodes or p in dropped)
         return cls(
             nodes=nodes,
-            first_offsets=first_offsets,
+            first_offsets={uuid: entry.offset for uuid, entry in first.items()},
             last_prompts=last_prompts,
             typed=typed,
             rewinds=rewinds,
@@ -130,6 +130,10 @@ class Tree:
                 seen.add(uuid)
                 yield self.nodes[uuid]
                 stack.extend(self.continued.get(uuid, ()))
+
+    def first_offset(self, entry: Entry) -> int:
+        """Where its first copy stands."""
+        return self.first_offsets.get(entry.uuid or "", entry.offset)
 
     def asks(self, entry: Entry) -> bool:
         """Whether a person gives something to the model there: also by a command of one's own, which the model answers."""
@@ -363,13 +367,13 @@ def _unaware(tree: Tree, kept: str | None, other: str) -> bool:
     if kept is None:
         return True
     begun = _begin(tree, other)
-    earlier, later = sorted((_begin(tree, kept), begun), key=lambda e: e.offset)
+    earlier, later = sorted((_begin(tree, kept), begun), key=tree.first_offset)
     if earlier.uuid is None or tree.writer(later) != "typed":
         return _parts_ways(tree, earlier, later, other)
     if later is begun:
         # What a person went on with is lacking where the branch that was left behind is read all the same.
         return True
-    before = [e for e in tree.below(earlier.uuid) if e.offset < later.offset]
+    before = [e for e in tree.below(earlier.uuid) if tree.first_offset(e) < tree.first_offset(later)]
     known = _was_rewound(tree, before, later) or (
         any(tree.writer(e) == "typed" and not e.made_up for e in before) and not _is_another_terminal(tree, before, later)
     )
@@ -378,7 +382,7 @@ def _unaware(tree: Tree, kept: str | None, other: str) -> bool:
 
 def _begin(tree: Tree, top: str) -> Entry:
     """Where a branch begins that somebody goes on with: attachments of the prompt above may stand before, written with that."""
-    return min((e for e in tree.below(top) if e.kind != "other"), key=lambda e: e.offset, default=tree.nodes[top])
+    return min((e for e in tree.below(top) if e.kind != "other"), key=tree.first_offset, default=tree.nodes[top])
 
 
 def _is_another_terminal(tree: Tree, before: Sequence[Entry], later: Entry) -> bool:
@@ -392,8 +396,8 @@ def _is_another_terminal(tree: Tree, before: Sequence[Entry], later: Entry) -> b
 
 def _was_rewound(tree: Tree, before: Sequence[Entry], later: Entry) -> bool:
     """Whether a rewind was noted between what was left behind and the first answer on the branch that was begun then."""
-    last = max((e.offset for e in before), default=later.offset)
-    answers = [e.offset for e in tree.below(later.uuid or "") if e.kind == "answer"]
+    last = max(map(tree.first_offset, before), default=tree.first_offset(later))
+    answers = [tree.first_offset(e) for e in tree.below(later.uuid or "") if e.kind == "answer"]
     return any(last < position < min(answers, default=position + 1) for position in tree.rewinds)
 
 

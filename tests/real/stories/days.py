@@ -47,7 +47,7 @@ WEIGHTS: Final = {
 
 TOOLS: Final = ("RUN: echo one", "TWO:", "THINK")
 COMPACTS_SHORT: Final = ("2.0.42", "2.1.61", "2.1.119", "2.1.275", "2.1.332")
-"""The releases whose terminal compacts a session that is as short as these."""
+"""The releases that compact a session as short as these."""
 
 GOES_BACK: Final = ("2.1.275", "2.1.332")
 """The releases of which the choices of `/rewind` are known here."""
@@ -154,8 +154,10 @@ class Person:
         # A text that waits in a process does not know what is said elsewhere from then on.
         given_all = len(self.waiting) <= 1
         match act:
-            case "local command" | "compact":
+            case "local command" | "tools":
                 return quiet and not opened
+            case "compact":
+                return quiet and not opened and self._release in COMPACTS_SHORT
             case "background task":
                 # Before, a text for a stale process with one is held until a person decides.
                 return quiet and not opened and takes_history
