@@ -14,8 +14,9 @@ from tests.real.conftest import OUTCOMES
 from tests.real.isolation import unavailable
 from tests.real.releases import RELEASES
 from tests.real.runs import LONGEST_SECONDS, Runs, planned
+from tests.real.stories.days import FIXED
 
-CASES = [(release, key) for release in RELEASES for key in planned(release)]
+CASES = [(release, key) for release in RELEASES for key in (*planned(release), *(f"day:{seed}" for seed in FIXED[release]))]
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(2 * LONGEST_SECONDS)]
 

@@ -45,6 +45,14 @@ WEIGHTS: Final = {
 }
 """How often each act is drawn, beside the others."""
 
+FIXED: Final = {
+    "2.0.42": (4, 6, 9, 11, 12),
+    "2.1.119": (4, 6, 9, 11, 12),
+    "2.1.216": (7, 9, 15, 96, 98),
+    "2.1.332": (7, 15, 21, 41, 76),
+}
+"""The days that are always played, by release."""
+
 TOOLS: Final = ("RUN: echo one", "TWO:", "THINK")
 COMPACTS_SHORT: Final = ("2.0.42", "2.1.61", "2.1.119", "2.1.275", "2.1.332")
 """The releases that compact a session as short as these."""
@@ -83,7 +91,7 @@ def day(key: str) -> Story:
             world.environ["CCC_PLUGIN__RETIRE_STALE__HEAL"] = "always"
         Person(world, seed).lives(acts)
 
-    return Story(key, f"a generated day: {', '.join(act for _, act in acts)}", play, core=False, control=False, unfit={})
+    return Story(key, "a generated day", play, core=False, control=False, unfit={})
 
 
 class Person:
