@@ -64,9 +64,9 @@ def test_it_says_what_happens(world: World) -> None:
     seen: list[dict[str, Any]] = []
     stop = Stop()
     thread = threading.Thread(target=serve, args=(host, 5.0, stop, seen.append))
-    receivers = len(headless_kept.receivers)
+    before = set(headless_kept.receivers)
     thread.start()
-    wait_until(lambda: len(headless_kept.receivers) > receivers, "it listens")
+    wait_until(lambda: bool(set(headless_kept.receivers) - before), "it listens")
     emit(headless_kept, "test", Kept(headless=headless, mechanism="test", reason="still needed"))
     hold = HeldInjection(
         session_id=session.session_id, message_id=session.session_id, hold=Hold(reason="busy", signs=("a", "b")), since=0.0
