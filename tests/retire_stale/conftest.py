@@ -117,7 +117,9 @@ class Lab:
 
     host: FakeHost
     journal: Journal
-    settings: Settings = field(default_factory=lambda: Settings(settle_seconds=0.1, terminate_seconds=5.0))
+    settings: Settings = field(
+        default_factory=lambda: Settings(settle_seconds=30.0, freeze_seconds=10.0, terminate_seconds=60.0, kill_seconds=30.0)
+    )
     looks: int = 0
     fakes: list[Fake] = field(default_factory=list)
 

@@ -114,6 +114,7 @@ def test_waits_until_the_transcript_holds_what_the_log_shows(lab: Lab) -> None:
 @pytest.mark.case("C79")
 def test_not_settled_in_time_is_deferred(lab: Lab) -> None:
     """A transcript that never catches up keeps the process, without a signal."""
+    lab.settings = Settings(settle_seconds=0.1)
     fake = lab.fake()
     outcome = lab.retire(fake.headless, settled=lambda: False)
     assert isinstance(outcome, Deferral)

@@ -209,6 +209,7 @@ def test_process_that_dies_while_it_settles_is_not_waited_for(lab: Lab) -> None:
 @pytest.mark.parametrize("question", ["judge", "settled", "wanted"])
 def test_question_that_raises_leaves_the_process_alone(lab: Lab, question: str) -> None:
     """Evidence that cannot be read is unknown, which keeps the process and reaches no caller."""
+    lab.settings = SHORT
     fake = lab.fake()
 
     def fail(*args: object) -> Any:

@@ -70,6 +70,7 @@ def test_turn_that_came_and_went_before_the_stop_must_have_settled_too(lab: Lab)
 
 def test_what_need_not_settle_is_waited_for_and_then_ended(lab: Lab) -> None:
     """A process whose last answer will never stand in this transcript is ended after the wait."""
+    lab.settings = replace(lab.settings, settle_seconds=0.1)
     fake = lab.fake()
     looks: list[str] = []
 

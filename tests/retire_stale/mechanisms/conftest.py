@@ -17,6 +17,9 @@ from ccc_plugins.retire_stale.mechanisms import terminal_launch, use_time, watch
 from ccc_plugins.retire_stale.plugin import plugin
 from ccc_plugins.retire_stale.settings import Settings
 
+PATIENT = Settings(settle_seconds=30.0, freeze_seconds=10.0, terminate_seconds=60.0, kill_seconds=30.0, heal_seconds=60.0)
+"""What may take its time on a busy machine."""
+
 
 @dataclass
 class Stage:
@@ -93,11 +96,11 @@ class Stage:
 @pytest.fixture
 def stage(simulator: Simulator, recording_host: RecordingHost, captured_signals: CapturedSignals) -> Iterator[Stage]:
     """A session whose headless has answered once and is idle."""
-    plugin.use(Settings())
+    plugin.use(PATIENT)
     head = simulator.headless()
     head.ask("first from headless")
     recording_host.adopt(head)
     made = Stage(simulator, recording_host, captured_signals, head)
     yield made
     made.end_tools()
-    plugin.use(Settings())
+    plugin.use(PATIENT)

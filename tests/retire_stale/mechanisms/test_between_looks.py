@@ -150,6 +150,7 @@ def _forbid(stage: Stage) -> None:
 @pytest.mark.parametrize("change", [_unlink, _replace, _move, _forbid], ids=lambda f: f.__name__)
 def test_what_was_found_stale_never_gets_the_text_whatever_becomes_of_the_transcript(stage: Stage, change: Callable[[Stage], None]) -> None:
     """A transcript that goes, moves or changes between the two looks does not turn a stale process into one that is delivered to."""
+    stage.use(settle_seconds=0.1)
     stage.take_over("from terminal")
     with at_the_proposal(lambda: change(stage)):
         decision = stage.inject()

@@ -76,6 +76,7 @@ def test_an_answer_that_never_reaches_the_disk_is_held_for_until_a_person_decide
 
 def test_a_transcript_that_is_gone_is_held_for_until_a_person_decides(stage: Stage) -> None:
     """A headless that went on to another session, and whose own transcript is gone, yields to a person."""
+    stage.use(settle_seconds=0.1)
     stage.head.send("/clear")
     stage.head.wait_idle()
     stage.head.home.transcript(stage.head.session_id).unlink()
