@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from importlib.metadata import EntryPoint
 from typing import Final
 
+from ccc_hookspecs.claude.text import is_command
 from ccc_hookspecs.config import BLOCK_VARIABLE, Config, EffectiveSetting, PluginSettings, load_config, table_of
 from ccc_hookspecs.discovery import BY_HAND, GROUP, Entry, PluginState, PluginStatus, entry_points
 from ccc_hookspecs.errors import ConfigError, PluginLoadError
@@ -148,7 +149,9 @@ class PluginManager:
     def pre_inject(self, ccc: Host, injection: Injection) -> Decision:
         """Ask what to do with a text: the first answer of a plugin, `Deliver()` when none has one. See `specs.pre_inject`."""
         decision: Decision | None = run(self._chains["pre_inject"], {"ccc": ccc, "injection": injection}, self.trace)
-        return decision if decision is not None else _DELIVER
+        told = isinstance(decision, Deliver) and decision.catch_up is not None
+        # A slash command is one only when it comes first.
+        return _DELIVER if decision is None or (told and is_command(injection.text)) else decision
 
     def on_terminal_launch(self, ccc: Host, launch: TerminalLaunch) -> None:
         """Tell every plugin that a terminal is about to start; returns when all have returned. See `specs.on_terminal_launch`."""

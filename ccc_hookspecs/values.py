@@ -173,7 +173,8 @@ class Deliver:
     """Write the text to this headless. The same as answering None, but it ends the search for an answer.
 
     `catch_up`: turns that a fresh process lacks and cannot be given as history (`Host.write`), as one text ready for the model. The host
-    puts it as the first text block of the same message, before the person's own text; a slash command, which must come first, has none.
+    puts it as the first text block of the same message, before the person's own text. It never hears of one for a slash command, which
+    must come first.
     """
 
     catch_up: str | None = field(default=None, repr=False)

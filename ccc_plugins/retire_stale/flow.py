@@ -25,7 +25,7 @@ from ccc_plugins.retire_stale.healing import Patient, Unfinished, give
 from ccc_plugins.retire_stale.holds import Holds
 from ccc_plugins.retire_stale.identity import state
 from ccc_plugins.retire_stale.journal import Journal
-from ccc_plugins.retire_stale.judgement.branches import lacking, resumed_leaf
+from ccc_plugins.retire_stale.judgement.branches import Tree, lacking, resumed_leaf
 from ccc_plugins.retire_stale.judgement.history import Lack, takes_history
 from ccc_plugins.retire_stale.judgement.idleness import sign_kind
 from ccc_plugins.retire_stale.order import Order, Process
@@ -250,20 +250,27 @@ class Flow:
             return None
 
     def _catch_up(self, ccc: Host, headless: Headless) -> str | None:
+        headless = _as_known_now(ccc, headless) or headless
         path = self.evidence.transcript_of(ccc, headless) if self.settings.catch_up else None
-        if path is None or (headless.sent != () and self.evidence.judge(ccc, headless).idleness.verdict != "idle"):
+        if path is None or self._may_yet_be_told(ccc, headless, tree := read_tree(path)):
             return None
-        tree = read_tree(path)
-        taken = [tree.nodes[sent.message_id] for sent in headless.sent or () if sent.message_id in tree.nodes]
+        own = [sent.message_id for sent in headless.sent or () if not sent.history]
+        taken = [tree.nodes[message_id] for message_id in own if message_id in tree.nodes]
         leaf = self.lack(ccc, headless)[0].leaf or resumed_leaf(tree, tree.release)
         lost = () if any(entry.gives_back is not None for entry in taken) else lacking(tree, leaf)
         given = catch_up(turns_of(path, tree, lost), self.settings.catch_up_limit)
         if given is None:
-            if headless.sent:
+            if own:
                 self._whole.add((headless.pid, headless.start_time))
             return None
         log.info("session %s: a text gives back %d turns and leaves out %d", headless.session_id, len(given.turns), given.cut)
         return given.text
+
+    def _may_yet_be_told(self, ccc: Host, headless: Headless, tree: Tree) -> bool:
+        """Whether something may be on its way into a process that tells it what it lacks."""
+        if headless.sent is not None and all(sent.message_id in tree.nodes for sent in headless.sent):
+            return False
+        return not self.evidence.judge(ccc, headless).idleness.between_turns
 
     def forget(self, headless: Headless) -> None:
         """The process is gone."""

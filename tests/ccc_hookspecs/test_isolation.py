@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import pluggy
@@ -86,6 +87,12 @@ def test_on_tick() -> None:
     one, two = Recorder(calls), Recorder(calls, "ignored")
     manager_of(one, two).on_tick(HOST, TICK)
     assert calls == [(two, HOST, TICK), (one, HOST, TICK)]
+
+
+def test_a_command_keeps_its_place_at_the_front() -> None:
+    """No host hears of a text that would go before it."""
+    command = replace(INJECTION, text=" /cost")
+    assert manager_of(Recorder(answer=Deliver(catch_up="text"))).pre_inject(HOST, command) == Deliver()
 
 
 @pytest.mark.parametrize("answer", [Deliver(), Deliver(catch_up="text"), Respawn(reason="stale"), Hold(reason="busy")])

@@ -382,7 +382,15 @@ def _unaware(tree: Tree, kept: str | None, other: str) -> bool:
 
 def _begin(tree: Tree, top: str) -> Entry:
     """Where a branch begins that somebody goes on with: attachments of the prompt above may stand before, written with that."""
-    return min((e for e in tree.below(top) if e.kind != "other"), key=tree.first_offset, default=tree.nodes[top])
+    stack, seen, found = [top], set[str](), list[Entry]()
+    while stack:
+        uuid = stack.pop()
+        if tree.nodes[uuid].kind != "other":
+            found.append(tree.nodes[uuid])
+        elif uuid not in seen:
+            seen.add(uuid)
+            stack.extend(tree.continued.get(uuid, ()))
+    return min(found, key=tree.first_offset, default=tree.nodes[top])
 
 
 def _is_another_terminal(tree: Tree, before: Sequence[Entry], later: Entry) -> bool:

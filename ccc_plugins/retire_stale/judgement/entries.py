@@ -88,7 +88,7 @@ def entry_of(record: Mapping[str, Any], offset: int) -> Entry:
         release=_text(record.get("version")),
         in_tree=main and uuid is not None and str(record.get("type")) in _TREE_TYPES,
         made_up=isinstance(message, Mapping) and message.get("model") == "<synthetic>",
-        gives_back=_gives_back(record) if main and record.get("type") == "user" else None,
+        gives_back=_gives_back(record) if main and record.get("type") in ("user", "attachment") else None,
         parent_is_logical=logical is not None,
         segment=_segment(record) if kind == "boundary" else None,
     )

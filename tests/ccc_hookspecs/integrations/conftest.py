@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from ccc_hookspecs.claude.text import is_command
 from ccc_hookspecs.config import Config
 from ccc_hookspecs.integrations.command_center import Attachment, attach
 from ccc_hookspecs.manager import PluginManager
@@ -69,7 +68,7 @@ class Scripted:
 
         def answer(ccc: Host, injection: Injection) -> Decision | None:
             if not injection.headless.sent:
-                return Deliver(catch_up=None if is_command(injection.text) else catch_up)
+                return Deliver(catch_up=catch_up)
             end(injection.headless.pid)
             ccc.released(injection.headless)
             return Respawn(reason="stale")

@@ -12,7 +12,7 @@ import pytest
 from ccc_hookspecs.outcomes import Veto
 from ccc_hookspecs.signals import headless_kept, headless_retired, injection_held, retirement_proposed
 from ccc_hookspecs.testing.harness import SimulatedHeadless, wait_until
-from ccc_hookspecs.values import Deliver, Hold, Injection, Respawn
+from ccc_hookspecs.values import Deliver, Hold, Injection, Respawn, SentInput
 from ccc_plugins.retire_stale.mechanisms import use_time
 from tests.retire_stale.mechanisms.conftest import Stage
 
@@ -139,6 +139,41 @@ def test_a_command_goes_in_as_itself_and_the_lacking_turns_with_the_text_after_i
     assert isinstance(given, Deliver)
     assert given.catch_up is not None
     assert "[user] SLOW 2" in given.catch_up
+
+
+@pytest.mark.parametrize("beside", ["BG: sleep 300", "SLOW 5"])
+def test_a_command_that_goes_on_working_keeps_no_turn_from_the_text_after_it(stage: Stage, beside: str) -> None:
+    """Its turn is still open, or left a background task; nothing that was given to the process has yet to come there."""
+    fresh = forked(stage)
+    assert stage.inject("/deploy") is None
+    if beside.startswith("BG"):
+        stage.keep_busy(beside)
+        wait_until(lambda: fresh.events("result"), "the end of the turn")
+    else:
+        stage.work(beside)
+    (sent,) = fresh.headless.sent or ()
+    wait_until(lambda: any(record.get("uuid") == sent.message_id for record in fresh.records()), "its record")
+    given = stage.inject()
+    assert isinstance(given, Deliver)
+    assert given.catch_up is not None
+
+
+def test_history_that_holds_an_earlier_catch_up_is_none_of_this_process(stage: Stage) -> None:
+    """What another process was told is no proof that this one was."""
+    first = forked(stage)
+    given = stage.inject()
+    assert isinstance(given, Deliver)
+    first.ask(f"{given.catch_up}\nand on")
+    told = next(record["uuid"] for record in first.records() if "and on" in str(record.get("message")))
+    stage.work("SLOW 3")
+    stage.take_over("again")
+    stage.head.wait_idle()
+    assert isinstance(stage.inject(), Respawn)
+    stage.host.adopt(replace(stage.resume().headless, sent=(SentInput(message_id=told, history=True),)))
+    again = stage.inject()
+    assert isinstance(again, Deliver)
+    assert again.catch_up is not None
+    assert "[user] SLOW 3" in again.catch_up
 
 
 def test_lacking_turns_are_not_given_twice(stage: Stage) -> None:
