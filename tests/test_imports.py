@@ -48,6 +48,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "ccc_hookspecs.settings",
     ),
     "ccc_hookspecs.manager": (
+        "ccc_hookspecs.claude.text",
         "ccc_hookspecs.config",
         "ccc_hookspecs.discovery",
         "ccc_hookspecs.errors",

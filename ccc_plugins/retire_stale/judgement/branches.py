@@ -282,16 +282,16 @@ def lacking(tree: Tree, leaf: str | None) -> tuple[Entry, ...]:
     told = told_by(tree, leaf)
     messages = {entry.message_id for entry in told.values() if entry.message_id is not None}
     given_back = {uuid for entry in told.values() for uuid in entry.gives_back or ()}
-    found: list[Entry] = []
+    found: dict[str | None, Entry] = {}
     for parent in [*told, *_roots(tree, told)]:
         siblings = tree.continued.get(parent, ())
         kept = next((uuid for among in (branch, told) for uuid in siblings if uuid in among), None)
         for other in siblings:
             lost = [] if other in told else [*_late_answer(tree, other, told.keys(), messages), *_prompts(tree, other, told.keys())]
             if lost and _unaware(tree, kept, other):
-                found += lost
-    found = [e for e in found if e.uuid not in given_back and not is_copied(e.uuid or "", told.keys())]
-    return tuple(sorted(found, key=lambda e: e.offset))
+                found |= {e.uuid: e for e in lost}
+    missing = [e for uuid, e in found.items() if uuid not in given_back and not is_copied(uuid or "", told.keys())]
+    return tuple(sorted(missing, key=lambda e: e.offset))
 
 
 def told_by(tree: Tree, leaf: str | None) -> dict[str, Entry]:
