@@ -17,13 +17,16 @@ Part = tuple[str, Block]
 """A block, behind the role of who said it."""
 
 
-def differences(healed: Sequence[Message], fresh: Sequence[Message], normalised: Iterable[str] = ()) -> list[str]:
-    """Where two requests differ, as the lines of a diff; none when they say the same to the model. `normalised`: names of `NORMALISATIONS`."""
-    lines = [list(_lines(messages, normalised)) for messages in (fresh, healed)]
-    return list(difflib.unified_diff(*lines, "fresh", "healed", lineterm="", n=0))
+def differences(healed: Sequence[Message], fresh: Sequence[Message], normalised: Sequence[str] = ()) -> list[str]:
+    """Where two requests differ, as the lines of a diff; none when they say the same to the model.
+
+    `normalised`: names of `NORMALISATIONS`, in the order in which they are to be made.
+    """
+    before, after = ([*_lines(messages, normalised)] for messages in (fresh, healed))
+    return list(difflib.unified_diff(before, after, "fresh", "healed", lineterm="", n=0))
 
 
-def _lines(messages: Sequence[Message], normalised: Iterable[str]) -> Iterator[str]:
+def _lines(messages: Sequence[Message], normalised: Sequence[str]) -> Iterator[str]:
     """A line for each block, and one where another role begins."""
     parts = [(str(message["role"]), block) for message in messages for block in blocks(message)]
     for name in ("cache_control", *normalised):

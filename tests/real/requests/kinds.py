@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tests.real.requests.stage import Stage
+from tests.real.requests.stage import COMMAND, Stage
 from tests.real.waiting import wait_until
 
 RELEASES = ("2.1.119", "2.1.332", "2.1.216", "2.1.168", "2.1.275")
@@ -17,7 +17,11 @@ RELEASES = ("2.1.119", "2.1.332", "2.1.216", "2.1.168", "2.1.275")
 NORMALISED = {"2.1.275": ("token budget",)}
 """What cannot be the same with a release, by its name in `comparison`."""
 
-TWO_NOTES = "the process notes by itself where it keeps the image that it is given, and is given the other process's note besides, as a prompt"
+TWO_NOTES = (
+    "the process notes by itself where it keeps the image that it is given, and is given the other process's note besides, as a prompt"
+)
+NO_PREFACE = "a notice about a subagent's end is given as a person's text, so that it lacks the preface that it is no input of the person's"
+LOCAL_UNTOLD = "a local command and its output, in front of the other process's turn, are not given"
 HOOKS_UNTOLD = "what hooks said to the model in the other process's turn stands in attachments, which are not given"
 
 Became = Literal["healed", "retired", "neither"]
@@ -40,7 +44,8 @@ class Kind:
 
     `heal`: the plugin's setting. `became`: what must become of the headless; `neither`: no plugin is there, and the requests must differ.
     `compared`: whether with what a fresh process sends on the transcript as it stood before the text, or as it stands behind the healing.
-    `normalised`: what cannot be the same, by its name in `comparison`. `faults`: the releases on which the requests are known to differ, and why.
+    `normalised`: what cannot be the same, by its name in `comparison`. `faults`: the releases on which the requests are known to differ,
+    and why.
     """
 
     name: str
@@ -101,6 +106,35 @@ def hooks(stage: Stage) -> None:
     stage.one_shot("RUN: echo hi", "--settings", json.dumps(HOOKS))
 
 
+def custom_command(stage: Stage) -> None:
+    """A slash command of the person's own, whose text is given to the model."""
+    stage.one_shot(f"/{COMMAND} you")
+
+
+def mention(stage: Stage) -> None:
+    """A file that is named in a text, and stays as it is."""
+    (stage.world.project / "notes.txt").write_text("a line\nanother\n")
+    stage.one_shot("look at @notes.txt")
+
+
+def subagent(stage: Stage) -> None:
+    stage.one_shot("TASK: look around")
+
+
+def refused(stage: Stage) -> None:
+    """A request that the API refuses, and a turn behind it."""
+    with stage.writer() as writer:
+        for text in ("FAIL400", "typed behind the failure"):
+            stage.turn(writer, text)
+
+
+def local_command(stage: Stage) -> None:
+    """A command that asks no model, and a turn behind it."""
+    with stage.writer() as writer:
+        for text in ("/cost", "typed behind the command"):
+            stage.turn(writer, text)
+
+
 def forked(stage: Stage) -> None:
     """Both take a turn at once, so the transcript has two branches, of which a fresh process reads one."""
     text = "SLOW 120 by the host"
@@ -130,6 +164,11 @@ KINDS = {
         Kind("picture-shown", picture_shown, faults=dict.fromkeys(("2.1.275", "2.1.332"), TWO_NOTES)),
         Kind("mid-turn", mid_turn, normalised=("mid-turn preface",)),
         Kind("hooks", hooks, faults=dict.fromkeys(RELEASES, HOOKS_UNTOLD)),
+        Kind("custom-command", custom_command),
+        Kind("mention", mention),
+        Kind("subagent", subagent, faults=dict.fromkeys(("2.1.216", "2.1.275", "2.1.332"), NO_PREFACE)),
+        Kind("refused", refused),
+        Kind("local-command", local_command, faults=dict.fromkeys(RELEASES, LOCAL_UNTOLD)),
         Kind("forked", forked, compared="behind"),
         Kind("compaction", compaction, heal="held", became="retired"),
     )

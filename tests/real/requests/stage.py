@@ -10,17 +10,18 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from ccc_hookspecs.claude.paths import find_transcript
 from ccc_hookspecs.host.host import EmbeddedHost
-from ccc_hookspecs.host.pipe import user_line
 from ccc_hookspecs.host.spawn import command
 from ccc_hookspecs.manager import PluginManager
 from tests.real.files import json_lines
 from tests.real.requests.recorder import Recorder, Sent
 from tests.real.waiting import PATIENCE, wait_until
 from tests.real.world import World
+
+COMMAND = "hello"
+"""A slash command of the person's own, which is there from the start."""
 
 OPTIONS = ("--dangerously-skip-permissions",)
 
@@ -33,6 +34,7 @@ class Stage:
 
     def __init__(self, root: Path, claude: Path, recorder: Recorder, *, heal: str = "held", plugin: bool = True) -> None:
         self.world = World(root, claude)
+        self.world.custom_command(COMMAND, "Say hello custom")
         self.release = claude.parents[2].name
         self.recorder = recorder
         os.environ.update(HOME=str(root), CCC_PLUGIN__RETIRE_STALE__HEAL=heal)
@@ -123,13 +125,10 @@ class Writer:
 
     def say(self, content: object) -> None:
         """Give it a text, or blocks."""
-        line = {"type": "user", "uuid": str(uuid.uuid4()), "message": {"role": "user", "content": content}}
-        if isinstance(content, str):
-            raw = user_line(str(line["uuid"]), content)
-        else:
-            raw = json.dumps(line).encode() + b"\n"
+        given = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        line = {"type": "user", "uuid": str(uuid.uuid4()), "message": {"role": "user", "content": given}}
         assert self._process.stdin is not None
-        self._process.stdin.write(raw)
+        self._process.stdin.write(json.dumps(line).encode() + b"\n")
         self._process.stdin.flush()
 
     def results(self) -> int:
