@@ -148,8 +148,9 @@ def forked(stage: Stage) -> None:
 
 def compaction(stage: Stage) -> None:
     """A fresh process reads the summary, which is shorter than what the headless would have."""
-    for text in ("typed elsewhere", "/compact", "typed behind the compaction"):
-        stage.one_shot(text)
+    with stage.writer() as writer:
+        for text in ("typed elsewhere", "/compact", "typed behind the compaction"):
+            stage.turn(writer, text)
 
 
 KINDS = {
