@@ -44,8 +44,8 @@ class Kind:
 
     `heal`: the plugin's setting. `became`: what must become of the headless; `neither`: no plugin is there, and the requests must differ.
     `compared`: whether with what a fresh process sends on the transcript as it stood before the text, or as it stands behind the healing.
-    `normalised`: what cannot be the same, by its name in `comparison`. `faults`: the releases on which the requests are known to differ,
-    and why.
+    `releases`: those with which it is played. `normalised`: what cannot be the same, by its name in `comparison`. `faults`: the releases on
+    which the requests are known to differ, and why.
     """
 
     name: str
@@ -53,6 +53,7 @@ class Kind:
     heal: Literal["always", "held"] = "always"
     became: Became = "healed"
     compared: Literal["before", "behind"] = "before"
+    releases: tuple[str, ...] = RELEASES
     normalised: tuple[str, ...] = ()
     faults: Mapping[str, str] = field(default_factory=dict)
 
@@ -153,6 +154,15 @@ def compaction(stage: Stage) -> None:
             stage.turn(writer, text)
 
 
+def rewound(stage: Stage) -> None:
+    """A person goes back behind a turn that the headless knows, and goes on without it. Older releases do not note that."""
+    stage.say("second by the host")
+    window = stage.world.terminal()
+    window.rewind(1, "Restore conversation")
+    stage.world.ask(window, "typed instead")
+    window.leave()
+
+
 KINDS = {
     kind.name: kind
     for kind in (
@@ -172,5 +182,6 @@ KINDS = {
         Kind("local-command", local_command, faults=dict.fromkeys(RELEASES, LOCAL_UNTOLD)),
         Kind("forked", forked, compared="behind"),
         Kind("compaction", compaction, heal="held", became="retired"),
+        Kind("rewound", rewound, became="retired", releases=("2.1.332",), normalised=("announcements", "no response requested")),
     )
 }

@@ -31,14 +31,18 @@ def played(program: Path, kind: Kind, home: Path, recorder: Recorder) -> dict[st
     """The outcome of one kind. `home`: a directory for it, not there yet and with a short name."""
     began = time.monotonic()
     stage = Stage(home, program, recorder, heal=kind.heal, plugin=kind.became != "neither")
+    found: list[str] = []
+    error = None
     try:
         found = compared(stage, kind)
-        passed = bool(found) if kind.became == "neither" else not found
-    except Exception as error:  # noqa: BLE001 - whatever went wrong with one kind is its outcome, and no other's
-        found, passed = [f"{type(error).__name__}: {error}"], False
+    except Exception as caught:  # noqa: BLE001 - whatever went wrong with one kind is its outcome, and no other's
+        error = f"{type(caught).__name__}: {caught}"
     finally:
         stage.close()
-    return {"story": kind.name, "passed": passed, "seconds": round(time.monotonic() - began, 1), "complaints": found}
+    same = not found if kind.became != "neither" else bool(found)
+    complaints = found if error is None else [error]
+    seconds = round(time.monotonic() - began, 1)
+    return {"story": kind.name, "passed": same and error is None, "seconds": seconds, "complaints": complaints, "compared": error is None}
 
 
 def compared(stage: Stage, kind: Kind) -> list[str]:

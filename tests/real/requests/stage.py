@@ -29,10 +29,19 @@ OPTIONS = ("--dangerously-skip-permissions",)
 class Stage:
     """`root`: a directory for it alone, that is not there yet. `HOME` of this process is within it from then on, for the host's sake.
 
-    `heal`: the plugin's setting. `plugin` False: no plugin is asked.
+    `heal`: the plugin's setting. `plugin` False: no plugin is asked. `host`: the kind of host.
     """
 
-    def __init__(self, root: Path, claude: Path, recorder: Recorder, *, heal: str = "held", plugin: bool = True) -> None:
+    def __init__(
+        self,
+        root: Path,
+        claude: Path,
+        recorder: Recorder,
+        *,
+        heal: str = "held",
+        plugin: bool = True,
+        host: type[EmbeddedHost] = EmbeddedHost,
+    ) -> None:
         self.world = World(root, claude)
         self.world.custom_command(COMMAND, "Say hello custom")
         self.release = claude.parents[2].name
@@ -41,7 +50,7 @@ class Stage:
         manager = PluginManager()
         if plugin:
             manager.load()
-        self.host = EmbeddedHost(root / "state", manager=manager, claude=str(claude))
+        self.host = host(root / "state", manager=manager, claude=str(claude))
         self.session = self.host.begin(self.world.project, OPTIONS)
         self.session_id = self.world.session_id = self.session.session_id
 
