@@ -51,7 +51,7 @@ def compared(stage: Stage, kind: Kind) -> list[str]:
     kind.write(stage)
     before = stage.copy("before")
     with becoming(lambda: stage.copy("behind")) as heard:
-        sent = stage.say(QUESTION)
+        sent = stage.ask(QUESTION)
     what = ", ".join(heard) or "neither"
     assert what == kind.became, f"the headless was not {kind.became}, but {what}"
     fresh = stage.fresh(before if kind.compared == "before" else stage.world.home / "behind", QUESTION)

@@ -56,12 +56,17 @@ class Stage:
 
     # --- the host
 
-    def say(self, text: str) -> Sent:
-        """A text by the host, until its answer is on the disk; the request that it led to."""
-        start = len(self.recorder.sent)
+    def say(self, text: str) -> None:
+        """A text by the host, until its answer is on the disk."""
         self.host.send(self.session_id, text)
         wait_until(self.delivered, f"the delivery of {text!r}")
         wait_until(lambda: self.world.transcript().answered(text), f"the answer to {text!r} in the transcript")
+
+    def ask(self, text: str) -> Sent:
+        """The request that a text by the host leads to. What comes behind it is not waited for."""
+        start = len(self.recorder.sent)
+        self.host.send(self.session_id, text)
+        wait_until(lambda: self.delivered() or self.recorder.for_text(text, start) is not None, f"a process that is given {text!r}")
         return self.request(text, start)
 
     def delivered(self) -> bool:
@@ -113,11 +118,14 @@ class Stage:
         return home
 
     def fresh(self, home: Path, text: str) -> Sent:
-        """The request of a fresh process on the copy in a home, which is given this text."""
+        """The request of a fresh process on the copy in a home, which is given this text and ended then."""
         start = len(self.recorder.sent)
-        with Writer(command(self.session, resume=True), self.world.project, {**self.world.environ, "HOME": str(home)}) as writer:
+        writer = Writer(command(self.session, resume=True), self.world.project, {**self.world.environ, "HOME": str(home)})
+        try:
             writer.say(text)
-        return self.request(text, start)
+            return self.request(text, start)
+        finally:
+            writer.kill()
 
     def close(self) -> None:
         """End what was started."""
@@ -143,6 +151,11 @@ class Writer:
     def results(self) -> int:
         """How many turns it has ended so far, by what it prints."""
         return sum(event.get("type") == "result" for event in json_lines(self._log))
+
+    def kill(self) -> None:
+        """End it, whatever it does."""
+        self._process.kill()
+        self._process.communicate()
 
     def __enter__(self) -> Writer:
         return self
