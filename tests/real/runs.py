@@ -26,9 +26,13 @@ def planned(release: str) -> list[str]:
 
 
 class Runs:
-    """`plan`: the keys to play with each release. `directory`: where the files of each release go, for a look afterwards."""
+    """`plan`: the keys to play with each release. `directory`: where the files of each release go, for a look afterwards.
 
-    def __init__(self, plan: Mapping[str, Sequence[str]], directory: Path) -> None:
+    `module`: what plays them, as `tests.real.play` does.
+    """
+
+    def __init__(self, plan: Mapping[str, Sequence[str]], directory: Path, module: str = "tests.real.play") -> None:
+        self._module = module
         self._pool = ThreadPoolExecutor(AT_ONCE)
         self._isolated: dict[str, Isolated] = {}
         self._stop = threading.Event()
@@ -40,7 +44,7 @@ class Runs:
         if self._stop.is_set():
             return
         directory.mkdir()
-        self._isolated[release] = isolated = Isolated(directory, "tests.real.play", [str(program(release)), *keys])
+        self._isolated[release] = isolated = Isolated(directory, self._module, [str(program(release)), *keys])
         try:
             end = time.monotonic() + LONGEST_SECONDS
             while not isolated.wait(0.5) and not self._stop.is_set() and time.monotonic() < end:
