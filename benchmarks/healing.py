@@ -19,7 +19,6 @@ import json
 import os
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -121,20 +120,6 @@ def inside(claude: Path, times: int) -> None:
             print(json.dumps(found), flush=True)
 
 
-def measure(release: str, times: int) -> list[dict[str, Any]]:
-    """What `inside` printed."""
-    with tempfile.TemporaryDirectory(prefix="h") as folder:
-        isolated = Isolated(Path(folder), "benchmarks.healing", ["--inside", str(program(release)), "--times", str(times)])
-        try:
-            isolated.wait(times * SECONDS_EACH)
-        finally:
-            isolated.close()
-        values = list(isolated.values())
-        if len(values) < times:
-            raise SystemExit(f"only {len(values)} of {times} times: {isolated.complaint()}")
-    return values
-
-
 def described(values: Sequence[float], unit: str = "ms") -> str:
     return f"{statistics.median(values):6.0f} {unit} ({min(values):.0f} to {max(values):.0f})"
 
@@ -174,7 +159,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if (reason := unavailable(given.release)) is not None:
         print(f"not measured: {reason}")
         return 2
-    healing, ratio = show(given.release, measure(given.release, given.times))
+    healing, ratio = show(
+        given.release, Isolated.times("benchmarks.healing", ["--inside", str(program(given.release))], given.times, SECONDS_EACH)
+    )
     missed = [f"the healing alone: {healing:.0f} ms, not {given.limit:g} ms"] if healing > given.limit else []
     missed += [f"healed to respawned: {ratio:.2f}, not {given.ratio:g}"] if ratio > given.ratio else []
     for target in missed:

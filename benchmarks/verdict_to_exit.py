@@ -13,7 +13,6 @@ import argparse
 import json
 import statistics
 import sys
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -74,15 +73,7 @@ def inside(claude: str, times: int) -> None:
 
 def measured(release: str, times: int) -> list[float]:
     """The milliseconds of each time, of those that SIGTERM alone ended."""
-    with tempfile.TemporaryDirectory(prefix="exit") as folder:
-        isolated = Isolated(Path(folder), "benchmarks.verdict_to_exit", ["--inside", str(program(release)), "--times", str(times)])
-        try:
-            isolated.wait(times * SECONDS_EACH)
-        finally:
-            isolated.close()
-        values = list(isolated.values())
-        if len(values) < times:
-            raise SystemExit(f"only {len(values)} of {times} were retired: {isolated.complaint()}")
+    values = Isolated.times("benchmarks.verdict_to_exit", ["--inside", str(program(release))], times, SECONDS_EACH)
     return [1000 * value["seconds"] for value in values if value["rung"] == "terminate"]
 
 

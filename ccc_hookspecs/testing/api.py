@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from ccc_hookspecs.testing.simulator import model
 from ccc_hookspecs.testing.wire import Json, Request, asked, content, message, model_texts, reply_to, user_texts
@@ -28,19 +28,12 @@ FAILURES = 2
 """How often `FAIL500` fails before it is answered."""
 
 
-class MessagesApi:
-    """The stand-in in this process: a context manager that listens while it is entered. `requests` grows as they come in."""
+class Loopback:
+    """A server on the loopback interface, in this process: a context manager that listens while it is entered."""
 
-    def __init__(self, *, port: int = 0, log: Path | None = None) -> None:
-        self.requests: list[Request] = []
-        self.failures: Counter[str] = Counter()
-        self._log = log
-        self._lock = threading.Lock()
-        self._released = threading.Condition()
-        self._releases = 0
-        self._server = _Server(("127.0.0.1", port), _Handler)
-        self._server.api = self
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    def __init__(self, server: ThreadingHTTPServer) -> None:
+        self._server = server
+        self._thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
 
     @property
     def port(self) -> int:
@@ -52,7 +45,7 @@ class MessagesApi:
         """What `ANTHROPIC_BASE_URL` must be."""
         return f"http://127.0.0.1:{self.port}"
 
-    def __enter__(self) -> MessagesApi:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -60,6 +53,21 @@ class MessagesApi:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+class MessagesApi(Loopback):
+    """The stand-in in this process: a context manager that listens while it is entered. `requests` grows as they come in."""
+
+    def __init__(self, *, port: int = 0, log: Path | None = None) -> None:
+        self.requests: list[Request] = []
+        self.failures: Counter[str] = Counter()
+        self._log = log
+        self._lock = threading.Lock()
+        self._released = threading.Condition()
+        self._releases = 0
+        server = _Server(("127.0.0.1", port), _Handler)
+        server.api = self
+        super().__init__(server)
 
     def serve_forever(self) -> None:
         """Serve on this thread until it is interrupted."""

@@ -204,7 +204,8 @@ class Flow:
         """Give a fresh process what was said before its start and it did not read; True when it has all of it now."""
         missing, frames = self.lack(ccc, headless)
         in_vain = missing.obstacle is not None or not takes_history(missing.release)
-        if missing.seen and (not self.settings.catch_up if in_vain else not frames):
+        is_settled = not self.settings.catch_up if in_vain else not frames
+        if missing.seen and is_settled:
             self._whole.add((headless.pid, headless.start_time))
         if missing.obstacle is None and not frames:
             return True

@@ -99,9 +99,12 @@ class Transcript:
 
     def answers(self) -> list[Answer]:
         """What the model answered since the last compaction, whoever asked."""
-        compactions = [line for line, record in enumerate(self.records) if record.get("subtype") == "compact_boundary"]
-        records = self.records[compactions[-1] if compactions else 0 :]
+        records = self.records[max(self.compactions(), default=0) :]
         return [_answer(record) for record in records if _is_answer(record)]
+
+    def compactions(self) -> list[int]:
+        """The numbers of the lines at which the conversation was compacted."""
+        return [line for line, record in enumerate(self.records) if record.get("subtype") == "compact_boundary"]
 
     def summaries(self) -> list[Answer]:
         """What compactions told of what was said before."""

@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -102,6 +103,20 @@ class Isolated:
             if self.running:
                 self._process.send_signal(number)
                 self.wait(END_SECONDS)
+
+    @classmethod
+    def times(cls, module: str, arguments: Sequence[str], times: int, seconds_each: float) -> list[dict[str, Any]]:
+        """What a module prints that does something so many times. Raises `SystemExit` when it did not do it as often."""
+        with tempfile.TemporaryDirectory(prefix="t") as folder:
+            isolated = cls(Path(folder), module, [*arguments, "--times", str(times)])
+            try:
+                isolated.wait(times * seconds_each)
+            finally:
+                isolated.close()
+            values = list(isolated.values())
+            if len(values) < times:
+                raise SystemExit(f"only {len(values)} of {times} times: {isolated.complaint()}")
+        return values
 
     def complaint(self) -> str:
         """The end of what it said on its standard error."""

@@ -7,9 +7,12 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from tests.real.isolation import Isolated
+import pytest
+
+from tests.real.isolation import Isolated, unavailable
 from tests.real.releases import FULL, program
 from tests.real.stories import by_key, keys_for, without_plugin
 
@@ -69,6 +72,17 @@ class Runs:
         """End whatever is still played."""
         self._stop.set()
         self._pool.shutdown(wait=True)
+
+
+def selected(session: pytest.Session, module: ModuleType, name: str) -> dict[str, list[str]]:
+    """What to play for the tests of a module that are run: by release, the values of their parameter `name`."""
+    plan: dict[str, list[str]] = {}
+    for item in session.items:
+        if isinstance(item, pytest.Function) and item.module is module:
+            release, key = str(item.callspec.params["release"]), str(item.callspec.params[name])
+            if unavailable(release) is None:
+                plan.setdefault(release, []).append(key)
+    return plan
 
 
 def rows(outcomes: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> list[list[str]]:

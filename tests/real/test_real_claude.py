@@ -13,7 +13,7 @@ import pytest
 from tests.real.conftest import OUTCOMES
 from tests.real.isolation import unavailable
 from tests.real.releases import RELEASES
-from tests.real.runs import LONGEST_SECONDS, Runs, planned
+from tests.real.runs import LONGEST_SECONDS, Runs, planned, selected
 from tests.real.stories.days import FIXED
 
 CASES = [(release, key) for release in RELEASES for key in (*planned(release), *(f"day:{seed}" for seed in FIXED[release]))]
@@ -24,14 +24,8 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(2 * LONGEST_SECONDS)]
 @pytest.fixture(scope="module")
 def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
     """What is selected is played from now on, whatever order it is asked for in."""
-    plan: dict[str, list[str]] = {}
-    for item in request.session.items:
-        if isinstance(item, pytest.Function) and item.module is request.module:
-            release, key = str(item.callspec.params["release"]), str(item.callspec.params["key"])
-            if unavailable(release) is None:
-                plan.setdefault(release, []).append(key)
     # A short name, for sockets will be in it.
-    playing = Runs(plan, tmp_path_factory.mktemp("r"))
+    playing = Runs(selected(request.session, request.module, "key"), tmp_path_factory.mktemp("r"))
     yield playing
     playing.close()
 

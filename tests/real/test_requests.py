@@ -15,7 +15,7 @@ import pytest
 
 from tests.real.isolation import unavailable
 from tests.real.requests.kinds import KINDS, RELEASES
-from tests.real.runs import LONGEST_SECONDS, Runs
+from tests.real.runs import LONGEST_SECONDS, Runs, selected
 
 CASES = [
     pytest.param(
@@ -39,14 +39,8 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
     """What is selected is played from now on, two releases at a time."""
-    plan: dict[str, list[str]] = {}
-    for item in request.session.items:
-        if isinstance(item, pytest.Function) and item.module is request.module:
-            release, kind = str(item.callspec.params["release"]), str(item.callspec.params["kind"])
-            if unavailable(release) is None:
-                plan.setdefault(release, []).append(kind)
     # A short name, for sockets will be in it.
-    playing = Runs(plan, tmp_path_factory.mktemp("q"), "tests.real.requests.play")
+    playing = Runs(selected(request.session, request.module, "kind"), tmp_path_factory.mktemp("q"), "tests.real.requests.play")
     yield playing
     playing.close()
 

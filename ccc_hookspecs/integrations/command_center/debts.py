@@ -139,10 +139,7 @@ class Debts:
 
 def _debt(content: bytes) -> Debt:
     given = json.loads(content)
-    return Debt(**{name: given[name] for name in _FIELDS if name in given})
-
-
-_FIELDS: Final = tuple(one.name for one in dataclasses.fields(Debt))
+    return Debt(**{one.name: given[one.name] for one in dataclasses.fields(Debt) if one.name in given})
 
 
 _State: TypeAlias = tuple[int, int, int]

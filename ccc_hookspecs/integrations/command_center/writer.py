@@ -199,14 +199,9 @@ class Writer:
         headless = self._host.headless(line.entry) if line.fresh else None
         if headless is not None and debt.retired_pid is not None:
             retired = Headless(session_id=session_id, pid=debt.retired_pid, start_time=debt.retired_start)
-            event = Respawned(
-                headless=headless,
-                retired=retired,
-                reason=debt.reason,
-                message_id=line.message_id,
-            )
+            event = Respawned(headless=headless, retired=retired, reason=debt.reason, message_id=line.message_id)
             emit(headless_respawned, debt.mechanism, event)
-        if self._queue.pending(session_id):
-            self._host.debts.put(session_id, debt if headless is None else debt.respawned())
-        else:
+        if not self._queue.pending(session_id):
             self._host.debts.paid(session_id)
+        elif headless is not None:
+            self._host.debts.put(session_id, debt.respawned())

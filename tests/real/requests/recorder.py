@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import http.client
 import json
-import threading
 import time
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from ccc_hookspecs.testing.api import Loopback
 from ccc_hookspecs.testing.wire import asked
 from tests.real.isolation import PORT
 
@@ -30,28 +30,14 @@ class Sent:
         return asked(self.messages)
 
 
-class Recorder:
+class Recorder(Loopback):
     """Relays while it is entered. `sent` grows as requests come in."""
 
     def __init__(self) -> None:
         self.sent: list[Sent] = []
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.recorder = self
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-
-    @property
-    def url(self) -> str:
-        """What `ANTHROPIC_BASE_URL` must be."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def __enter__(self) -> Recorder:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        server = _Server(("127.0.0.1", 0), _Handler)
+        server.recorder = self
+        super().__init__(server)
 
     def note(self, body: bytes) -> None:
         """Keep a request if it is for a turn: streamed, and with tools on offer."""

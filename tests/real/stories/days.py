@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Final
 
 from tests.real.stories.commands import local_outputs
+from tests.real.stories.healing import compact
 from tests.real.stories.registry import Story, family
 from tests.real.terminal import Terminal
 from tests.real.waiting import PATIENCE, wait_until
@@ -118,7 +119,7 @@ class Person:
             "release": self._release_all,
             "local command": self._local_command,
             "compact": self._compact,
-            "background task": self._background,
+            "background task": lambda: self._text(f"BG: sleep 36{self._number:02}"),
             "terminal opens": lambda: self._open(launched=False),
             "terminal is launched": lambda: self._open(launched=True),
             "terminal turn": self._turn,
@@ -141,12 +142,9 @@ class Person:
         with self._serving():
             for number, act in acts:
                 self._number = number
-                before = len(done)
-                done.append(act)
-                if not self._fits(act):
-                    del done[before:]
-                    continue
-                self._acts[act]()
+                if self._fits(act):
+                    done.append(act)
+                    self._acts[act]()
             self._release_all()
             if self._terminal is not None:
                 self._leave()
@@ -213,8 +211,7 @@ class Person:
             self._world.given[-1] = replace(self._world.given[-1], by_ccc=False)
 
     def _long_text(self) -> None:
-        self._send(f"SLOW {LONG_SECONDS} {self._words('by ccc')}")
-        self._world.wait_asked(self.waiting[-1])
+        self.waiting.append(self._world.keep_busy(self._words("by ccc")))
 
     def _text_now(self) -> None:
         self._send(self._words("now by ccc"), "--now")
@@ -241,14 +238,9 @@ class Person:
         wait_until(lambda: len(local_outputs(self._world.transcript())) > before, "the outcome of /cost")
 
     def _compact(self) -> None:
-        before = self._compactions()
+        before = self._world.transcript().compactions()
         self._world.ccc("send", self._world.session_id, "/compact", "--no-wait")
-        wait_until(lambda: self._compactions() > before, "the compaction by the host")
-
-    def _background(self) -> None:
-        text = f"BG: sleep 36{self._number:02}"
-        self._send(text)
-        self._answered([text])
+        wait_until(lambda: self._world.transcript().compactions() > before, "the compaction by the host")
 
     # --- the terminal
 
@@ -268,9 +260,7 @@ class Person:
 
     def _terminal_compacts(self) -> None:
         if self._terminal is not None:
-            before = self._compactions()
-            self._terminal.type("/compact")
-            wait_until(lambda: self._compactions() > before, "the compaction in the terminal")
+            compact(self._world, self._terminal)
             self._typed = []
 
     def _goes_back(self) -> None:
@@ -340,6 +330,3 @@ class Person:
 
     def _at_least(self, numbers: tuple[int, ...]) -> bool:
         return tuple(map(int, self._release.split("."))) >= numbers
-
-    def _compactions(self) -> int:
-        return sum(record.get("subtype") == "compact_boundary" for record in self._world.transcript().records)

@@ -60,8 +60,9 @@ def compacted_in_a_terminal(world: World) -> None:
 
 def compact(world: World, terminal: Terminal) -> None:
     """Compact the session in a terminal, until that is on the disk."""
+    before = world.transcript().compactions()
     terminal.type("/compact")
-    wait_until(lambda: any(r.get("subtype") == "compact_boundary" for r in world.transcript().records), "the compaction")
+    wait_until(lambda: world.transcript().compactions() > before, "the compaction")
 
 
 @story("w", "a fresh process beside a terminal, whose turn comes later")

@@ -7,7 +7,7 @@ from typing import Final
 
 from tests.ccc_hookspecs.integrations.real.center import CenterWorld
 from tests.real.stories.commands import local_outputs
-from tests.real.stories.healing import background_of
+from tests.real.stories.healing import background_of, compacted_in_a_terminal
 from tests.real.waiting import wait_until
 
 Story = Callable[[CenterWorld], None]
@@ -108,18 +108,6 @@ def local_command(world: CenterWorld) -> None:
         world.send(f"n{number} after it by ccc")
 
 
-def compacted_in_a_terminal(world: CenterWorld) -> None:
-    """A terminal compacts the session and takes a turn."""
-    world.start("o1 by ccc")
-    terminal = world.terminal()
-    terminal.type("/compact")
-    wait_until(lambda: compacted(world), "the compaction")
-    world.ask(terminal, "o2 in a terminal")
-    terminal.leave()
-    world.send("o3 by ccc")
-    world.send("o4 by ccc")
-
-
 def held_over_a_restart(world: CenterWorld) -> None:
     """CCC is stopped while it holds a text."""
     world.forks = 1
@@ -166,12 +154,8 @@ def compaction(world: CenterWorld) -> None:
     head = world.head()
     world.takes_a_turn("k2 in a terminal")
     assert world.post("/api/session/compact", session_id=world.session_id)["ok"]
-    wait_until(lambda: compacted(world), "the compaction")
+    wait_until(lambda: bool(world.transcript().compactions()), "the compaction")
     assert world.head() != head
-
-
-def compacted(world: CenterWorld) -> bool:
-    return any(record.get("subtype") == "compact_boundary" for record in world.transcript().records)
 
 
 def watched(world: CenterWorld) -> None:
